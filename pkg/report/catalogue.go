@@ -1,0 +1,151 @@
+package report
+
+// Code names the cause a finding speaks of. Codes are stable: documented in
+// docs/findings, never renamed.
+type Code string
+
+// Group is what a code belongs to; every report says at least one thing about
+// each group that was asked about.
+type Group string
+
+// Groups of the catalogue.
+const (
+	GroupCPU       Group = "CPU time"
+	GroupMemory    Group = "Memory"
+	GroupPlacement Group = "Placement"
+	GroupAdmission Group = "Admission"
+	GroupNode      Group = "Node"
+	GroupEvidence  Group = "Evidence"
+)
+
+// Codes of CPU time.
+const (
+	CPUQuotaOnExclusiveCPUs Code = "cpu-quota-on-exclusive-cpus"
+	CPUFilesDifferFromSpec  Code = "cpu-files-differ-from-spec"
+	CPUQuotaThrottled       Code = "cpu-quota-throttled"
+	CPUQuotaBurstThrottled  Code = "cpu-quota-burst-throttled"
+	CPUParentThrottled      Code = "cpu-parent-throttled"
+	CPUWeightFormulasDiffer Code = "cpu-weight-formulas-differ"
+	CPUNotThrottled         Code = "cpu-not-throttled"
+	CPUThrottleHistoryOnly  Code = "cpu-throttle-history-only"
+	CPULimitBelowNodeCPUs   Code = "cpu-limit-below-node-cpus"
+	NodeReservationByWeight Code = "node-reservation-weight-only"
+	CgroupV1Unsupported     Code = "cgroup-v1-unsupported"
+)
+
+// Codes of memory.
+const (
+	ContainerMemoryLimitOOM   Code = "container-memory-limit-oom"
+	PodMemoryLimitOOM         Code = "pod-memory-limit-oom"
+	NodeAllocatableOOM        Code = "node-allocatable-oom"
+	NodeOOM                   Code = "node-oom"
+	NUMAConstrainedOOM        Code = "numa-constrained-oom"
+	NestedCgroupOOM           Code = "nested-cgroup-oom"
+	OOMVictimChild            Code = "oom-victim-child"
+	OOMGroupKill              Code = "oom-group-kill"
+	InitContainerOOM          Code = "init-container-oom"
+	ContainerStartOOM         Code = "container-start-oom"
+	OOMReasonStale            Code = "oom-reason-stale"
+	Exit137NotOOM             Code = "exit-137-not-oom"
+	OOMCauseUnproven          Code = "oom-cause-unproven"
+	MemoryFilledByAnon        Code = "memory-filled-by-anon"
+	MemoryFilledByTmpfs       Code = "memory-filled-by-tmpfs"
+	MemoryFilledByPageCache   Code = "memory-filled-by-page-cache"
+	MemoryFilledByKernel      Code = "memory-filled-by-kernel"
+	MemoryFilesDifferFromSpec Code = "memory-files-differ-from-spec"
+	CrashLoopBackOff          Code = "crash-loop-backoff"
+	MemoryHealthy             Code = "memory-healthy"
+)
+
+// Codes of placement.
+const (
+	ExclusiveCPUs           Code = "exclusive-cpus"
+	SharedNotGuaranteed     Code = "shared-pool-not-guaranteed"
+	SharedFractionalCPU     Code = "shared-pool-fractional-cpu"
+	SharedNoLimit           Code = "shared-pool-no-limit"
+	SharedPodLevel          Code = "shared-pool-pod-level"
+	SharedPolicyNone        Code = "shared-pool-policy-none"
+	SidecarBreaksGuaranteed Code = "sidecar-breaks-guaranteed"
+	CPUSetDrift             Code = "cpuset-drift"
+)
+
+// Codes of admission.
+const (
+	KubeletCheckpointInvalid Code = "kubelet-checkpoint-invalid"
+	RefusalUnexplained       Code = "refusal-unexplained"
+)
+
+// Codes of no other group.
+const (
+	NodeHealthy     Code = "node-healthy"
+	EvidenceMissing Code = "evidence-missing"
+)
+
+// Entry is one code's place in the catalogue.
+type Entry struct {
+	Code     Code
+	Group    Group
+	Severity Severity
+	// Title says the cause in a few words, without figures.
+	Title string
+}
+
+// Catalogue lists every code that a rule can produce, causes before their
+// symptoms: the order that findings of equal severity and confidence stand in.
+func Catalogue() []Entry { return catalogue }
+
+var catalogue = []Entry{
+	{CgroupV1Unsupported, GroupCPU, Warning, "cgroup v1 or hybrid: no figures are read from it"},
+	{CPUQuotaOnExclusiveCPUs, GroupCPU, Warning, "a CFS quota is left on exclusively pinned CPUs"},
+	{CPUFilesDifferFromSpec, GroupCPU, Warning, "the cgroup's CPU files are not what the pod's spec asks for"},
+	{CPUQuotaThrottled, GroupCPU, Warning, "use reaches the CPU limit, period after period"},
+	{CPUQuotaBurstThrottled, GroupCPU, Warning, "parallel threads exhaust the quota although average use is below the limit"},
+	{CPUParentThrottled, GroupCPU, Warning, "a cgroup above the container throttles it"},
+	{CPUWeightFormulasDiffer, GroupCPU, Info, "siblings got their cpu.weight by different formulas"},
+	{CPUNotThrottled, GroupCPU, Info, "no CPU quota holds the container back"},
+	{CPUThrottleHistoryOnly, GroupCPU, Info, "throttled in the past, not in the sample"},
+	{CPULimitBelowNodeCPUs, GroupCPU, Info, "the limit is below the CPUs that a runtime may count"},
+	{NodeReservationByWeight, GroupNode, Info, "reserved CPU is kept by weight, not by a quota"},
+	{ContainerMemoryLimitOOM, GroupMemory, Critical, "killed at the container's own memory limit"},
+	{PodMemoryLimitOOM, GroupMemory, Critical, "killed at the pod's memory limit"},
+	{NodeAllocatableOOM, GroupMemory, Critical, "killed at the limit of all pods (node allocatable) or of a QoS class"},
+	{NodeOOM, GroupMemory, Critical, "the node ran out of memory"},
+	{NUMAConstrainedOOM, GroupMemory, Critical, "the allowed NUMA nodes ran out of memory"},
+	{NestedCgroupOOM, GroupMemory, Warning, "a cgroup inside the container hit its own limit"},
+	{OOMVictimChild, GroupMemory, Warning, "a process was OOM-killed, the container lives on"},
+	{OOMGroupKill, GroupMemory, Info, "memory.oom.group killed the whole container"},
+	{InitContainerOOM, GroupMemory, Critical, "an init container was OOM-killed"},
+	{ContainerStartOOM, GroupMemory, Critical, "the container cannot start: memory outlives it"},
+	{OOMReasonStale, GroupMemory, Warning, "the reason OOMKilled does not belong to this exit"},
+	{Exit137NotOOM, GroupMemory, Warning, "SIGKILL that was no OOM"},
+	{OOMCauseUnproven, GroupMemory, Warning, "OOMKilled, and nothing left shows which limit"},
+	{MemoryFilledByAnon, GroupMemory, Info, "anonymous memory fills it: heap and stacks"},
+	{MemoryFilledByTmpfs, GroupMemory, Info, "tmpfs and shared memory fill it"},
+	{MemoryFilledByPageCache, GroupMemory, Info, "page cache fills it, which the kernel can take back"},
+	{MemoryFilledByKernel, GroupMemory, Info, "kernel memory fills it: slab, page tables, sockets"},
+	{MemoryFilesDifferFromSpec, GroupMemory, Warning, "the cgroup's memory files are not what the pod's spec asks for"},
+	{CrashLoopBackOff, GroupMemory, Info, "waiting for the next restart"},
+	{MemoryHealthy, GroupMemory, Info, "no sign of memory trouble"},
+	{ExclusiveCPUs, GroupPlacement, Info, "the container owns its CPUs"},
+	{SharedNotGuaranteed, GroupPlacement, Info, "shared CPUs: the pod is not Guaranteed"},
+	{SharedFractionalCPU, GroupPlacement, Info, "shared CPUs: the request is not a whole number"},
+	{SharedNoLimit, GroupPlacement, Info, "shared CPUs: no CPU request"},
+	{SharedPodLevel, GroupPlacement, Info, "shared CPUs: pod-level resources"},
+	{SharedPolicyNone, GroupPlacement, Info, "shared CPUs: the CPU Manager's policy is none"},
+	{SidecarBreaksGuaranteed, GroupPlacement, Warning, "another container of the pod costs it its exclusive CPUs"},
+	{CPUSetDrift, GroupPlacement, Warning, "the cgroup's cpuset is not the checkpoint's"},
+	{KubeletCheckpointInvalid, GroupAdmission, Critical, "the kubelet refuses its checkpoint file"},
+	{RefusalUnexplained, GroupAdmission, Critical, "the kubelet refused the pod"},
+	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
+	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},
+}
+
+// Lookup finds a code's entry.
+func Lookup(code Code) (Entry, bool) {
+	for _, e := range catalogue {
+		if e.Code == code {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
