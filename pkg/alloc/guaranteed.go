@@ -1,0 +1,98 @@
+package alloc
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// NoExclusive is why a container has no CPUs of its own. The empty value: it has.
+type NoExclusive string
+
+const (
+	// PolicyNone is for the caller: the CPU manager's policy is not static.
+	PolicyNone NoExclusive = "PolicyNone"
+	// NotGuaranteed: the pod is not of that QoS class; QOSOffenders tells why.
+	NotGuaranteed NoExclusive = "NotGuaranteed"
+	// NoRequest: the container requests no CPU, as can be in a Guaranteed pod only with pod-level resources.
+	NoRequest NoExclusive = "NoRequest"
+	// Fractional: the request is not a whole number of CPUs.
+	Fractional NoExclusive = "Fractional"
+	// PodLevelResources: the pod has pod-level resources, and PodLevelResourceManagers is off.
+	PodLevelResources NoExclusive = "PodLevelResources"
+	// ContainerNotGuaranteed: the pod has pod-level resources, and this container's own requests and limits of cpu and memory are not
+	// all given and equal.
+	ContainerNotGuaranteed NoExclusive = "ContainerNotGuaranteed"
+	// Ephemeral containers never get CPUs of their own.
+	Ephemeral NoExclusive = "Ephemeral"
+	// NoSuchContainer: the pod has no container of that name.
+	NoSuchContainer NoExclusive = "NoSuchContainer"
+)
+
+// GuaranteedCPUs returns the number of exclusive CPUs that the static policy gives to a container, or 0 and the first of the kubelet's
+// conditions that fails (cpumanager/policy_static.go, guaranteedCPUs and Allocate). Init containers and sidecars follow the same rule.
+//
+// The request is the allocated one where the pod's status tells it, for that is what the kubelet goes by after an in-place resize; the
+// spec then has the desired one.
+func GuaranteedCPUs(pod *corev1.Pod, container string, r Rules) (n int64, why NoExclusive) {
+	c := findContainer(pod, container)
+	podLevel := podLevelResourcesSet(pod)
+	request, requested := cpuRequest(pod, c, r)
+	switch {
+	case c == nil && isEphemeral(pod, container):
+		return 0, Ephemeral
+	case c == nil:
+		return 0, NoSuchContainer
+	case QOSClass(pod, r) != corev1.PodQOSGuaranteed:
+		return 0, NotGuaranteed
+	case r.PodLevelResourceManagers && podLevel && qosOf(&c.Resources) != corev1.PodQOSGuaranteed:
+		return 0, ContainerNotGuaranteed
+	case !requested || request.Sign() <= 0:
+		return 0, NoRequest
+	case !isIntegral(request):
+		return 0, Fractional
+	case podLevel && !r.PodLevelResourceManagers && (r.PodLevelResources || r.PodLevelAlwaysShared):
+		return 0, PodLevelResources
+	}
+	return request.Value(), ""
+}
+
+func findContainer(pod *corev1.Pod, name string) *corev1.Container {
+	for _, c := range resourceContainers(pod) {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func isEphemeral(pod *corev1.Pod, name string) bool {
+	for i := range pod.Spec.EphemeralContainers {
+		if pod.Spec.EphemeralContainers[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// cpuRequest returns the allocated cpu request, or that of the spec where none is known.
+func cpuRequest(pod *corev1.Pod, c *corev1.Container, r Rules) (resource.Quantity, bool) {
+	if c == nil {
+		return resource.Quantity{}, false
+	}
+	if r.InPlacePodVerticalScaling {
+		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+			for i := range statuses {
+				if q, ok := statuses[i].AllocatedResources[corev1.ResourceCPU]; ok && statuses[i].Name == c.Name {
+					return q, true
+				}
+			}
+		}
+	}
+	q, ok := c.Resources.Requests[corev1.ResourceCPU]
+	return q, ok
+}
+
+// isIntegral reports whether q is a whole number; Value rounds up.
+func isIntegral(q resource.Quantity) bool {
+	return q.Cmp(*resource.NewQuantity(q.Value(), resource.DecimalSI)) == 0
+}
