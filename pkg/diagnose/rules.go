@@ -1,0 +1,91 @@
+package diagnose
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/noderes/kubectl-noderes/pkg/report"
+)
+
+// rule is one cause: the codes it can give and what it looks for. S is the
+// subject it can speak of.
+type rule[S any] struct {
+	codes []report.Code
+	find  func(S) []report.Finding
+}
+
+// podRules and nodeRules register every rule for the subjects it can speak of.
+// Their order does not matter: findings are sorted by the catalogue.
+var podRules = []rule[*podCase]{
+	{codes: []report.Code{report.CgroupV1Unsupported}, find: podCgroupV1},
+	{codes: []report.Code{report.CPUQuotaOnExclusiveCPUs}, find: cpuQuotaOnExclusiveCPUs},
+	{codes: []report.Code{report.CPUFilesDifferFromSpec}, find: cpuFilesDifferFromSpec},
+	{codes: []report.Code{report.CPUQuotaThrottled, report.CPUQuotaBurstThrottled}, find: cpuQuotaThrottled},
+	{codes: []report.Code{report.CPUParentThrottled}, find: cpuParentThrottled},
+	{codes: []report.Code{report.CPUWeightFormulasDiffer}, find: cpuWeightFormulasDiffer},
+	{codes: []report.Code{report.CPUNotThrottled}, find: cpuNotThrottled},
+	{codes: []report.Code{report.CPUThrottleHistoryOnly}, find: cpuThrottleHistoryOnly},
+	{codes: []report.Code{report.CPULimitBelowNodeCPUs}, find: cpuLimitBelowNodeCPUs},
+	{codes: []report.Code{report.ContainerMemoryLimitOOM, report.PodMemoryLimitOOM, report.NodeAllocatableOOM, report.NodeOOM,
+		report.NUMAConstrainedOOM, report.InitContainerOOM, report.OOMCauseUnproven}, find: oomKilled},
+	{codes: []report.Code{report.NestedCgroupOOM}, find: nestedCgroupOOM},
+	{codes: []report.Code{report.OOMVictimChild}, find: oomVictimChild},
+	{codes: []report.Code{report.OOMGroupKill}, find: oomGroupKill},
+	{codes: []report.Code{report.ContainerStartOOM}, find: containerStartOOM},
+	{codes: []report.Code{report.OOMReasonStale}, find: oomReasonStale},
+	{codes: []report.Code{report.Exit137NotOOM}, find: exit137NotOOM},
+	{codes: []report.Code{report.MemoryFilledByAnon, report.MemoryFilledByTmpfs, report.MemoryFilledByPageCache, report.MemoryFilledByKernel}, find: memoryFilledBy},
+	{codes: []report.Code{report.MemoryFilesDifferFromSpec}, find: memoryFilesDifferFromSpec},
+	{codes: []report.Code{report.CrashLoopBackOff}, find: crashLoopBackOff},
+	{codes: []report.Code{report.MemoryHealthy}, find: memoryHealthy},
+	{codes: []report.Code{report.ExclusiveCPUs}, find: exclusiveCPUs},
+	{codes: []report.Code{report.SharedNotGuaranteed, report.SharedFractionalCPU, report.SharedNoLimit, report.SharedPodLevel, report.SharedPolicyNone}, find: sharedPool},
+	{codes: []report.Code{report.SidecarBreaksGuaranteed}, find: sidecarBreaksGuaranteed},
+	{codes: []report.Code{report.CPUSetDrift}, find: podCPUSetDrift},
+	{codes: []report.Code{report.KubeletCheckpointInvalid}, find: podCheckpointInvalid},
+	{codes: []report.Code{report.RefusalUnexplained}, find: refusalUnexplained},
+}
+
+var nodeRules = []rule[*nodeCase]{
+	{codes: []report.Code{report.CgroupV1Unsupported}, find: nodeCgroupV1},
+	{codes: []report.Code{report.CPUFilesDifferFromSpec}, find: nodeCPUFilesDiffer},
+	{codes: []report.Code{report.MemoryFilesDifferFromSpec}, find: nodeMemoryFilesDiffer},
+	{codes: []report.Code{report.NodeReservationByWeight}, find: nodeReservationByWeight},
+	{codes: []report.Code{report.CPUSetDrift}, find: nodeCPUSetDrift},
+	{codes: []report.Code{report.KubeletCheckpointInvalid}, find: checkpointInvalid},
+}
+
+// apply runs the rules in their order of registration.
+func apply[S any](rules []rule[S], subject S) []report.Finding {
+	var out []report.Finding
+	for _, r := range rules {
+		out = append(out, r.find(subject)...)
+	}
+	return out
+}
+
+// order sorts findings as every report does: severity, confidence, catalogue,
+// subject.
+func order(findings []report.Finding) {
+	place := make(map[report.Code]int)
+	for i, e := range report.Catalogue() {
+		place[e.Code] = i
+	}
+	slices.SortStableFunc(findings, func(a, b report.Finding) int {
+		return cmp.Or(
+			cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
+			cmp.Compare(a.Confidence.Rank(), b.Confidence.Rank()),
+			cmp.Compare(place[a.Code], place[b.Code]),
+			cmp.Compare(a.Subject.Kind, b.Subject.Kind),
+			cmp.Compare(a.Subject.Namespace, b.Subject.Namespace),
+			cmp.Compare(a.Subject.Name, b.Subject.Name),
+			cmp.Compare(a.Subject.Container, b.Subject.Container),
+		)
+	})
+}
+
+// newFinding starts a finding with the severity of its code.
+func newFinding(code report.Code, confidence report.Confidence, subject report.Subject, summary string, because ...report.Evidence) report.Finding {
+	entry, _ := report.Lookup(code)
+	return report.Finding{Code: code, Severity: entry.Severity, Confidence: confidence, Subject: subject, Summary: summary, Because: because}
+}
