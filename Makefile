@@ -1,0 +1,83 @@
+# The plugin is pure Go. One set of flags for building, testing and vetting lets
+# all of them share the build cache.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+
+GO ?= go
+BIN := bin/kubectl-noderes
+FUZZTIME ?= 10s
+# Runs of each command that `make bench` compares.
+RUNS ?= 30
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.1
+
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v0.0.0-dev)
+COMMIT ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null)
+DATE ?= $(shell TZ=UTC git log -1 --date=iso-strict-local --format=%cd 2>/dev/null | sed 's/+00:00/Z/')
+
+CLI := github.com/noderes/kubectl-noderes/pkg/cli
+LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
+
+.DEFAULT_GOAL := build
+.PHONY: demo build test lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+
+## demo: build, then explain three pods of a recorded node
+demo: build
+	@for pod in oom throttled excl-a; do \
+		echo; echo "\$$ kubectl noderes explain pod $$pod -n shop --from demo"; echo; \
+		$(BIN) explain pod $$pod -n shop --from demo || exit 1; \
+	done
+
+## build: bin/kubectl-noderes
+build:
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/kubectl-noderes
+
+## test: everything, without a cluster or a network
+test:
+	$(GO) test ./...
+
+## lint: gofmt, go vet, staticcheck
+lint: fmt vet staticcheck
+
+fmt:
+	@out=$$(gofmt -l cmd hack pkg test); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	@if $(GO) run $(STATICCHECK) -version; then \
+		echo staticcheck ./...; $(GO) run $(STATICCHECK) ./...; \
+	else \
+		echo "SKIPPED: $(STATICCHECK) cannot be installed"; \
+	fi
+
+## bench: start-up time against kubectl's
+bench: build
+	cd test/kubectl && $(GO) build -ldflags '-s -w' -o ../../bin/kubectl .
+	$(GO) run ./hack/bench -runs $(RUNS) -max 2 -a '$(BIN) explain pod --from demo' -b 'bin/kubectl version --client'
+
+## fuzz: each fuzz target for FUZZTIME
+fuzz:
+	@grep -rl --include='*_test.go' '^func Fuzz' pkg | xargs -n1 dirname | sort -u | while read -r dir; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$dir/*_test.go); do \
+			echo "$$dir $$target"; \
+			$(GO) test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) </dev/null || exit 1; \
+		done; \
+	done
+
+## update-golden: rewrite the expected outputs of tests that know -update
+update-golden:
+	@grep -rl --include='*_test.go' 'flag.Bool("update"' cmd hack pkg | xargs -n1 dirname | sort -u | while read -r dir; do \
+		$(GO) test ./$$dir -update </dev/null || exit 1; \
+	done
+
+## generate: cut the embedded recordings from those below $$RECORDINGS
+generate:
+	$(GO) generate ./pkg/demo
+
+## dist: archives for every platform, checksums and the krew manifest
+dist:
+	$(GO) run ./hack/dist -version '$(VERSION)' -date '$(DATE)' -ldflags '$(LDFLAGS)' -only '$(ONLY)'
+
+clean:
+	rm -rf bin dist

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/demo"
+)
+
+const completionNote = `
+kubectl asks a plugin for completions by an executable called
+kubectl_complete-noderes on the PATH, which it runs with the words typed so far.
+The release archives hold it beside the binary; a plugin manager links only the
+binary, so copy it to a folder of the PATH, or write it:
+
+	#!/bin/sh
+	exec kubectl-noderes __complete "$@"
+`
+
+// addCompletion adds cobra's completion command, and how kubectl uses it.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Long += completionNote
+		}
+	}
+}
+
+// mustRegister panics on a flag that does not exist, which no input can cause.
+func mustRegister(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err)
+	}
+}
+
+func completeFrom(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names := []cobra.Completion{"demo"}
+	for _, r := range demo.List() {
+		names = append(names, "demo/"+r.Name)
+	}
+	if names = withPrefix(names, toComplete); len(names) > 0 {
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+func completeTypes(shared *explainOptions, pod *ExplainPodOptions) cobra.CompletionFunc {
+	pods, nodes := completePods(pod), completeNodes(&ExplainNodeOptions{explainOptions: shared})
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		resource, _, ok := strings.Cut(toComplete, "/")
+		switch kind := resourceKind(resource); {
+		case ok && kind == kindPod:
+			return pods(cmd, args, toComplete)
+		case ok && kind == kindNode:
+			return nodes(cmd, args, toComplete)
+		}
+		return withPrefix([]cobra.Completion{"pod/", "node/"}, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func completePods(o *ExplainPodOptions) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []string
+		for _, p := range o.pods() {
+			if ns := *o.configFlags.Namespace; ns == "" || ns == p.Namespace {
+				names = append(names, p.Name)
+			}
+		}
+		return completeNames(names, args, toComplete)
+	}
+}
+
+func completeNodes(o *ExplainNodeOptions) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if o.validate() != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := o.open()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeNames(s.NodeNames(), args, toComplete)
+	}
+}
+
+func completeNamespaces(o *explainOptions) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var names []string
+		for _, p := range o.pods() {
+			names = append(names, p.Namespace)
+		}
+		return completeNames(names, nil, toComplete)
+	}
+}
+
+func completeContainers(o *ExplainPodOptions) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		named, err := resourceNames(kindPod, args)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, p := range o.pods() {
+			if ns := *o.configFlags.Namespace; slices.Contains(named, p.Name) && (ns == "" || ns == p.Namespace) {
+				names = append(names, containerNames(p)...)
+			}
+		}
+		return completeNames(names, nil, toComplete)
+	}
+}
+
+func containerNames(p corev1.Pod) []string {
+	var names []string
+	for _, c := range p.Spec.InitContainers {
+		names = append(names, c.Name)
+	}
+	for _, c := range p.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	for _, c := range p.Spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// pods are those of --from; completion has nobody to tell about an error.
+func (o *explainOptions) pods() []corev1.Pod {
+	if o.sourceOptions.validate() != nil {
+		return nil
+	}
+	s, err := o.open()
+	if err != nil {
+		return nil
+	}
+	pods, err := s.Pods()
+	if err != nil {
+		return nil
+	}
+	return pods
+}
+
+// completeNames offers each name once, save those already given. A TYPE/ before
+// the word is kept.
+func completeNames(names, given []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	prefix := ""
+	if resource, _, ok := strings.Cut(toComplete, "/"); ok {
+		prefix = resource + "/"
+	}
+	seen := map[string]bool{}
+	for _, g := range given {
+		seen[g] = true
+	}
+	var out []cobra.Completion
+	for _, name := range names {
+		if name = prefix + name; !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	return withPrefix(out, toComplete), cobra.ShellCompDirectiveNoFileComp
+}
+
+func withPrefix(names []cobra.Completion, prefix string) []cobra.Completion {
+	var out []cobra.Completion
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

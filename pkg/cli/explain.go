@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/util/templates"
+
+	"github.com/noderes/kubectl-noderes/pkg/report"
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+)
+
+// explainOptions are shared by everything that can be explained.
+type explainOptions struct {
+	sourceOptions
+	outputOptions
+	genericiooptions.IOStreams
+}
+
+func (o *explainOptions) complete() error { return o.sourceOptions.complete() }
+
+func (o *explainOptions) validate() error {
+	if err := o.outputOptions.validate(); err != nil {
+		return err
+	}
+	return o.sourceOptions.validate()
+}
+
+// explain reports each of the subjects named. Those that cannot be explained do
+// not keep the others from being reported.
+func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []string, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
+	s, err := o.open()
+	if err != nil {
+		return err
+	}
+	var reports []report.Report
+	var errs []error
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := one(s, name)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		reports = append(reports, r)
+	}
+	if len(reports) > 0 {
+		if err := o.write(o.Out, kind, reports, len(names) > 1); err != nil {
+			return err
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return o.checkFailOn(reports)
+}
+
+// NewCmdExplain explains a pod or a node: `explain TYPE NAME` by its
+// subcommands, `explain TYPE/NAME` by itself.
+func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
+	shared := &explainOptions{IOStreams: streams}
+	pod, node := NewExplainPodOptions(shared), NewExplainNodeOptions(shared)
+	cmd := &cobra.Command{
+		Use:   "explain (pod NAME | node NAME | TYPE/NAME)",
+		Short: "Explain a pod or a node",
+		Long: templates.LongDesc(`
+			Explain a pod: its CPU time, its memory and kills, where it was placed.
+
+			Explain a node: what is wrong with the node itself.`),
+		Example: templates.Examples(`
+			# Why was this pod killed? A recorded node, embedded in the plugin
+			kubectl noderes explain pod oom --from demo
+
+			# A bundle, as JSON
+			kubectl noderes explain pod/web-0 -n shop --from node.tar.gz -o json`),
+		ValidArgsFunction: completeTypes(shared, pod),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			resource, _, ok := strings.Cut(args[0], "/")
+			switch kind := resourceKind(resource); {
+			case kind == kindPod && ok:
+				return pod.execute(cmd, args)
+			case kind == kindNode && ok:
+				return node.execute(cmd, args)
+			case ok:
+				return fmt.Errorf("%q: only pods and nodes can be explained, not %q", args[0], resource)
+			default:
+				return fmt.Errorf("%q: say what it is: pod NAME, node NAME, pod/NAME or node/NAME", args[0])
+			}
+		},
+	}
+	shared.sourceOptions.addFlags(cmd)
+	shared.outputOptions.addFlags(cmd)
+	pod.addFlags(cmd)
+	cmd.AddCommand(newCmdExplainPod(pod), newCmdExplainNode(node))
+	return cmd
+}
+
+type resourceType string
+
+const (
+	kindPod  resourceType = "pod"
+	kindNode resourceType = "node"
+)
+
+// resourceKind knows the names and short names the API has for a type.
+func resourceKind(name string) resourceType {
+	switch strings.ToLower(name) {
+	case "po", "pod", "pods":
+		return kindPod
+	case "no", "node", "nodes":
+		return kindNode
+	}
+	return ""
+}
+
+// resourceNames takes NAME and TYPE/NAME arguments of one type.
+func resourceNames(kind resourceType, args []string) ([]string, error) {
+	var names []string
+	for _, arg := range args {
+		resource, name, ok := strings.Cut(arg, "/")
+		if !ok {
+			name = arg
+		} else if resourceKind(resource) != kind {
+			return nil, fmt.Errorf("%q is no %s: explain subjects of one type at a time", arg, kind)
+		}
+		if name == "" || strings.Contains(name, "/") {
+			return nil, fmt.Errorf("%q is no name of a %s", arg, kind)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func usageErrorf(cmd *cobra.Command, format string, args ...any) error {
+	return fmt.Errorf("%s\nSee '%s --help' for usage and examples", fmt.Sprintf(format, args...), cmd.CommandPath())
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/noderes/kubectl-noderes/pkg/demo"
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+)
+
+// sourceOptions say which snapshot is asked and for which moment.
+type sourceOptions struct {
+	from   string
+	atFlag string
+
+	at time.Time
+}
+
+func (o *sourceOptions) addFlags(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&o.from, "from", "", "Bundle to read instead of a cluster: a folder, a .tar.gz, or demo or demo/NAME for an embedded recording (a folder called demo is ./demo)")
+	flags.StringVar(&o.atFlag, "at", "", "Answer as of this moment (RFC 3339) instead of the one the bundle was captured at; data stay as they are")
+	mustRegister(cmd, "from", completeFrom)
+	mustRegister(cmd, "at", cobra.NoFileCompletions)
+}
+
+func (o *sourceOptions) complete() error {
+	if o.atFlag == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, o.atFlag)
+	if err != nil {
+		return fmt.Errorf("--at=%q is not a time in RFC 3339 form, such as 2026-11-30T07:07:47Z", o.atFlag)
+	}
+	o.at = at.UTC()
+	return nil
+}
+
+var errNoSource = errors.New("reading a live cluster is not built yet: give a recorded bundle with --from=PATH, or try --from=demo")
+
+func (o *sourceOptions) validate() error {
+	if o.from == "" {
+		return errNoSource
+	}
+	return nil
+}
+
+// recording is the embedded recording that --from names, if it names one.
+func (o *sourceOptions) recording() (name string, ok bool) {
+	if o.from == "demo" {
+		return demo.Default, true
+	}
+	return strings.CutPrefix(o.from, "demo/")
+}
+
+func (o *sourceOptions) open() (*snapshot.Snapshot, error) {
+	if name, ok := o.recording(); ok {
+		return demo.Open(name)
+	}
+	return snapshot.Open(o.from)
+}
