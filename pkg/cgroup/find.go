@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -130,6 +131,10 @@ type Tree struct {
 	FS       fs.FS
 	Driver   Driver
 	Kubepods string // path of the kubepods group: "/kubepods.slice"
+
+	// pods are the pods' groups wherever they stand, searched for once however
+	// many pods are not where they should be; nil: not by FindTree.
+	pods func() (podIndex, error)
 }
 
 // FindTree finds the kubepods group, at most five levels below the root: the
@@ -169,7 +174,9 @@ func FindTree(fsys fs.FS) (Tree, error) {
 	if i := slices.IndexFunc(candidates, holdsPod); i >= 0 {
 		best = candidates[i]
 	}
-	return Tree{FS: fsys, Driver: kubepodsDir(path.Base(best.Path)).driver(), Kubepods: best.Path}, nil
+	t := Tree{FS: fsys, Driver: kubepodsDir(path.Base(best.Path)).driver(), Kubepods: best.Path}
+	t.pods = sync.OnceValues(t.indexPods)
+	return t, nil
 }
 
 // holdsPod says whether a pod's group is below a kubepods group.
@@ -208,15 +215,45 @@ func (t Tree) locate(uid string, likely corev1.PodQOSClass) (Group, corev1.PodQO
 		errs = append(errs, err)
 	}
 
-	var found Group
-	var class corev1.PodQOSClass
-	escaped := strings.ReplaceAll(uid, "-", "_")
-	walkErr := walkGroups(Group{FS: t.FS, Path: "/"}, maxPodLevels, maxWalkEntries, func(g Group) step {
+	index := t.pods
+	if index == nil {
+		index = t.indexPods
+	}
+	pods, walkErr := index()
+	if dir, ok := pods.find(uid); ok {
+		return dir.group, dir.class, nil
+	}
+	if err := notAbsence(append(errs, walkErr)...); err != nil {
+		return Group{}, "", err
+	}
+	return Group{}, "", errs[0]
+}
+
+// podIndex is the pods' groups by name: "/pod<uid>", or of systemd's
+// "<parent>-pod<uid, - as _>.slice" what is between "-pod" and ".slice".
+type podIndex map[string]podDir
+
+type podDir struct {
+	group Group
+	class corev1.PodQOSClass
+	order int // in which it was met
+}
+
+// indexPods searches the hierarchy for pods' groups. With an error, those that
+// it met up to there.
+func (t Tree) indexPods() (podIndex, error) {
+	pods := podIndex{}
+	err := walkGroups(Group{FS: t.FS, Path: "/"}, maxPodLevels, maxWalkEntries, func(g Group) step {
 		name := path.Base(g.Path)
-		if name == "pod"+uid || strings.HasSuffix(name, "-pod"+escaped+sliceSuffix) {
-			if class = qosOfParent(path.Base(path.Dir(g.Path))); class != "" {
-				found = g
-				return stop
+		if class := qosOfParent(path.Base(path.Dir(g.Path))); class != "" {
+			dir := podDir{group: g, class: class, order: len(pods)}
+			if strings.HasPrefix(name, "pod") {
+				pods.add("/"+name, dir)
+			}
+			if slice, ok := strings.CutSuffix(name, sliceSuffix); ok {
+				if i := strings.LastIndex(slice, "-pod"); i >= 0 {
+					pods.add(slice[i+len("-pod"):], dir)
+				}
 			}
 		}
 		if mayHoldKubepods(name) {
@@ -224,13 +261,24 @@ func (t Tree) locate(uid string, likely corev1.PodQOSClass) (Group, corev1.PodQO
 		}
 		return skip
 	})
-	if class != "" {
-		return found, class, nil
+	return pods, err
+}
+
+// add keeps the first of a name.
+func (p podIndex) add(key string, dir podDir) {
+	if _, known := p[key]; !known {
+		p[key] = dir
 	}
-	if err := notAbsence(append(errs, walkErr)...); err != nil {
-		return Group{}, "", err
+}
+
+// find gives the first group that was met of a pod.
+func (p podIndex) find(uid string) (podDir, bool) {
+	dir, ok := p["/pod"+uid]
+	slice, okSlice := p[strings.ReplaceAll(uid, "-", "_")]
+	if okSlice && (!ok || slice.order < dir.order) {
+		return slice, true
 	}
-	return Group{}, "", errs[0]
+	return dir, ok
 }
 
 // qosOfParent returns the QoS class of the pods below a directory of this name,

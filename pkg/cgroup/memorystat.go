@@ -79,33 +79,6 @@ func (s MemoryStat) Kernel() (bytes uint64, summed, ok bool) {
 	return bytes, true, true
 }
 
-// NonReclaimable is what reclaim cannot free on a node without swap, in bytes:
-// anon + shmem + kernel − slab_reclaimable + sock + the unevictable page cache.
-// The kernel prints no such last key: it is file less shmem and less the two
-// file lists, and at most unevictable. The result is false when a key that it
-// needs is absent.
-func (s MemoryStat) NonReclaimable() (uint64, bool) {
-	kernel, _, ok := s.Kernel()
-	if !ok {
-		return 0, false
-	}
-	values := map[string]uint64{}
-	for _, key := range []string{
-		"anon", "file", "shmem", "sock", "slab_reclaimable", "inactive_file", "active_file", "unevictable",
-	} {
-		if values[key], ok = s.Get(key); !ok {
-			return 0, false
-		}
-	}
-	evictable, ok := checkedSum(values["shmem"], values["inactive_file"], values["active_file"])
-	if !ok {
-		return 0, false
-	}
-	unevictableFile := min(minusFloor(values["file"], evictable), values["unevictable"])
-	return checkedSum(values["anon"], values["shmem"], minusFloor(kernel, values["slab_reclaimable"]),
-		values["sock"], unevictableFile)
-}
-
 // WorkingSet is memory.current less inactive_file, at least 0: the kubelet's
 // and cAdvisor's working set (cAdvisor setMemoryStats). It is false when
 // memory.stat has no inactive_file.

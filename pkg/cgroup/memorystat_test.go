@@ -36,31 +36,6 @@ func TestMemoryStatKernel(t *testing.T) {
 	}
 }
 
-func TestMemoryStatNonReclaimable(t *testing.T) {
-	const base = "anon 1000\nfile 500\nkernel 300\nsock 7\nshmem 200\ninactive_file 150\nactive_file 50\n" +
-		"unevictable 400\nslab_reclaimable 100\n"
-	for name, tc := range map[string]struct {
-		text string
-		want uint64
-		ok   bool
-	}{
-		// 500 of file, 200 of it shmem and 200 on the lists: 100 are unevictable.
-		"mlocked file": {base, 1000 + 200 + (300 - 100) + 7 + 100, true},
-		"lists exceed file": {"anon 1\nfile 5\nkernel 3\nsock 0\nshmem 2\ninactive_file 150\nactive_file 50\n" +
-			"unevictable 400\nslab_reclaimable 100\n", 1 + 2, true},
-		"anon is what is unevictable": {"anon 1\nfile 500\nkernel 3\nsock 0\nshmem 0\ninactive_file 0\nactive_file 0\n" +
-			"unevictable 6\nslab_reclaimable 1\n", 1 + 2 + 6, true},
-		"no sock":   {"anon 1\nfile 5\nkernel 3\nshmem 2\ninactive_file 1\nactive_file 5\nunevictable 4\nslab_reclaimable 1\n", 0, false},
-		"no kernel": {"anon 1\nfile 5\nsock 0\nshmem 2\ninactive_file 1\nactive_file 5\nunevictable 4\nslab_reclaimable 1\n", 0, false},
-		"overflow": {"anon 18446744073709551615\nfile 5\nkernel 3\nsock 0\nshmem 2\ninactive_file 1\nactive_file 5\n" +
-			"unevictable 4\nslab_reclaimable 1\n", 0, false},
-	} {
-		if got, ok := memoryStat(t, tc.text).NonReclaimable(); got != tc.want || ok != tc.ok {
-			t.Errorf("%s: %d, %t, want %d, %t", name, got, ok, tc.want, tc.ok)
-		}
-	}
-}
-
 func TestWorkingSet(t *testing.T) {
 	for _, tc := range []struct {
 		current uint64

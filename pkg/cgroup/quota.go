@@ -33,6 +33,15 @@ func MilliCPUToQuota(m int64, periodUsec uint64) uint64 {
 	return clamp(quota, minQuotaUsec, math.MaxInt64)
 }
 
+// QuotaFloorMilli is the smallest limit in millicores that [MilliCPUToQuota]
+// does not raise: 10 at the usual period of 100 ms, 200 at 5 ms. Every limit
+// below acts as this one. A period of 0 is the default one.
+func QuotaFloorMilli(periodUsec uint64) int64 {
+	const perQuota = minQuotaUsec * 1000
+	period := orDefaultPeriod(periodUsec)
+	return int64((perQuota-1)/period + 1)
+}
+
 // QuotaToMilliCPU is the kubelet's way back from a quota to millicores, as
 // used for status.resources (kubelet 1.37, cm.QuotaToMilliCPU).
 func QuotaToMilliCPU(quotaUsec, periodUsec uint64) int64 {

@@ -49,7 +49,7 @@ func completeFrom(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Comp
 }
 
 func completeTypes(shared *explainOptions, pod *ExplainPodOptions) cobra.CompletionFunc {
-	pods, nodes := completePods(pod), completeNodes(&ExplainNodeOptions{explainOptions: shared})
+	pods, nodes := completePods(&shared.sourceOptions, pod.configFlags.Namespace), completeNodes(&shared.sourceOptions)
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		resource, _, ok := strings.Cut(toComplete, "/")
 		switch kind := resourceKind(resource); {
@@ -62,11 +62,11 @@ func completeTypes(shared *explainOptions, pod *ExplainPodOptions) cobra.Complet
 	}
 }
 
-func completePods(o *ExplainPodOptions) cobra.CompletionFunc {
+func completePods(o *sourceOptions, namespace *string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var names []string
 		for _, p := range o.pods() {
-			if ns := *o.configFlags.Namespace; ns == "" || ns == p.Namespace {
+			if *namespace == "" || *namespace == p.Namespace {
 				names = append(names, p.Name)
 			}
 		}
@@ -74,7 +74,7 @@ func completePods(o *ExplainPodOptions) cobra.CompletionFunc {
 	}
 }
 
-func completeNodes(o *ExplainNodeOptions) cobra.CompletionFunc {
+func completeNodes(o *sourceOptions) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if o.validate() != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -87,7 +87,7 @@ func completeNodes(o *ExplainNodeOptions) cobra.CompletionFunc {
 	}
 }
 
-func completeNamespaces(o *explainOptions) cobra.CompletionFunc {
+func completeNamespaces(o *sourceOptions) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var names []string
 		for _, p := range o.pods() {
@@ -128,8 +128,8 @@ func containerNames(p corev1.Pod) []string {
 }
 
 // pods are those of --from; completion has nobody to tell about an error.
-func (o *explainOptions) pods() []corev1.Pod {
-	if o.sourceOptions.validate() != nil {
+func (o *sourceOptions) pods() []corev1.Pod {
+	if o.validate() != nil {
 		return nil
 	}
 	s, err := o.open()

@@ -130,7 +130,7 @@ func resourceNames(kind resourceType, args []string) ([]string, error) {
 		if !ok {
 			name = arg
 		} else if resourceKind(resource) != kind {
-			return nil, fmt.Errorf("%q is no %s: explain subjects of one type at a time", arg, kind)
+			return nil, fmt.Errorf("%q is no %s: name subjects of one type at a time", arg, kind)
 		}
 		if name == "" || strings.Contains(name, "/") {
 			return nil, fmt.Errorf("%q is no name of a %s", arg, kind)

@@ -40,7 +40,7 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 
 			# A node of a bundle, as YAML
 			kubectl noderes explain node/worker-1 --from ./bundle -o yaml`),
-		ValidArgsFunction: completeNodes(o),
+		ValidArgsFunction: completeNodes(&o.sourceOptions),
 		RunE:              o.execute,
 	}
 }

@@ -35,7 +35,7 @@ func NewExplainPodOptions(shared *explainOptions) *ExplainPodOptions {
 func (o *ExplainPodOptions) addFlags(cmd *cobra.Command) {
 	o.configFlags.AddFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&o.container, "container", "c", "", "Only this container and what concerns the whole pod")
-	mustRegister(cmd, "namespace", completeNamespaces(o.explainOptions))
+	mustRegister(cmd, "namespace", completeNamespaces(&o.sourceOptions))
 	mustRegister(cmd, "container", completeContainers(o))
 }
 
@@ -63,7 +63,7 @@ func newCmdExplainPod(o *ExplainPodOptions) *cobra.Command {
 
 			# Fail a script if anything critical is found
 			kubectl noderes explain pod web-0 --from ./bundle --fail-on critical`),
-		ValidArgsFunction: completePods(o),
+		ValidArgsFunction: completePods(&o.sourceOptions, o.configFlags.Namespace),
 		RunE:              o.execute,
 	}
 	o.addFlags(cmd)

@@ -35,13 +35,18 @@ type outputOptions struct {
 }
 
 func (o *outputOptions) addFlags(cmd *cobra.Command) {
+	o.addFormatFlags(cmd)
+	cmd.PersistentFlags().StringVar(&o.failOn, "fail-on", "", "Exit with status 2 if a finding is at least this grave: critical, warning or info")
+	mustRegister(cmd, "fail-on", cobra.FixedCompletions(severityNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// addFormatFlags is for what has no findings.
+func (o *outputOptions) addFormatFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&o.output, "output", "o", formatText, "Output format: text, json, yaml or jsonpath=TEMPLATE")
 	flags.StringVar(&o.color, "color", colorAuto, "Colour text output: auto, always or never; auto obeys NO_COLOR and colours only a terminal")
-	flags.StringVar(&o.failOn, "fail-on", "", "Exit with status 2 if a finding is at least this grave: critical, warning or info")
 	mustRegister(cmd, "output", cobra.FixedCompletions([]string{formatText, formatJSON, formatYAML, formatJSONPath + "="}, cobra.ShellCompDirectiveNoFileComp))
 	mustRegister(cmd, "color", cobra.FixedCompletions([]string{colorAuto, colorAlways, colorNever}, cobra.ShellCompDirectiveNoFileComp))
-	mustRegister(cmd, "fail-on", cobra.FixedCompletions(severityNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (o *outputOptions) validate() error {
@@ -76,6 +81,11 @@ func (o *outputOptions) write(w io.Writer, kind report.Kind, reports []report.Re
 	if !list && len(reports) == 1 {
 		document = reports[0]
 	}
+	return o.document(w, document, func(w io.Writer) error { return render.Text(w, reports, o.style(w)) })
+}
+
+// document shows one document in the format asked for.
+func (o *outputOptions) document(w io.Writer, document any, text func(io.Writer) error) error {
 	format, template, _ := strings.Cut(o.output, "=")
 	switch format {
 	case formatJSON:
@@ -85,7 +95,7 @@ func (o *outputOptions) write(w io.Writer, kind report.Kind, reports []report.Re
 	case formatJSONPath:
 		return render.JSONPath(w, document, template)
 	default:
-		return render.Text(w, reports, o.style(w))
+		return text(w)
 	}
 }
 

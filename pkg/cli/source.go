@@ -21,11 +21,15 @@ type sourceOptions struct {
 }
 
 func (o *sourceOptions) addFlags(cmd *cobra.Command) {
-	flags := cmd.PersistentFlags()
-	flags.StringVar(&o.from, "from", "", "Bundle to read instead of a cluster: a folder, a .tar.gz, or demo or demo/NAME for an embedded recording (a folder called demo is ./demo)")
-	flags.StringVar(&o.atFlag, "at", "", "Answer as of this moment (RFC 3339) instead of the one the bundle was captured at; data stay as they are")
-	mustRegister(cmd, "from", completeFrom)
+	o.addFromFlag(cmd)
+	cmd.PersistentFlags().StringVar(&o.atFlag, "at", "", "Answer as of this moment (RFC 3339) instead of the one the bundle was captured at; data stay as they are")
 	mustRegister(cmd, "at", cobra.NoFileCompletions)
+}
+
+// addFromFlag is for what does not depend on the moment.
+func (o *sourceOptions) addFromFlag(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&o.from, "from", "", "Bundle to read instead of a cluster: a folder, a .tar.gz, or demo or demo/NAME for an embedded recording (a folder called demo is ./demo)")
+	mustRegister(cmd, "from", completeFrom)
 }
 
 func (o *sourceOptions) complete() error {

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -28,6 +29,12 @@ func containerStartOOM(c *podCase) []report.Finding {
 			continue
 		}
 		shmem, _ := stat.Shmem()
+		// With room left it was the start itself that needed too much, if the
+		// runtime says that it was an OOM at all.
+		full := float64(current) >= nearLimit*float64(limit) || float64(shmem) >= tmpfsShare*float64(limit)
+		if !full && !strings.Contains(k.end().Message, "OOM-killed") {
+			continue
+		}
 		f := newFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
 			fmt.Sprintf("Container %s cannot start: %s of the pod's limit of %s is taken although it does not run (%s), %s of it tmpfs%s.",
 				k.Name, bytes(current), bothBytes(limit), percent(float64(current)/float64(limit)), bothBytes(shmem), c.volumesText(", of ")))

@@ -81,6 +81,10 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group) *cpu
 		n.gaps.miss(n.filePath(g.File("cpu.max")), l.maxErr, "the CPU limit in force at "+string(kind)+" "+name, "")
 	}
 	if l.stat, l.statErr = g.CPUStat(); l.statErr != nil {
+		if g.Path == "/" {
+			l.rateErr = l.statErr
+			return l
+		}
 		n.gaps.miss(n.filePath(g.File("cpu.stat")), l.statErr, "whether "+string(kind)+" "+name+" is throttled", "")
 		l.rateErr = l.statErr
 		return l
@@ -112,7 +116,20 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group) *cpu
 	if l.rateErr == nil && l.maxChanged(n) {
 		l.rateErr = errMaxChanged
 	}
+	switch {
+	case l.rateErr != nil:
+		n.gaps.lack(n.filePath(g.File("cpu.stat")), l.rateErr.Error(), "how often "+l.label()+" was throttled between the samples", "two new samples")
+	case l.limited() && tooFew(l.rate):
+		n.gaps.lack(n.filePath(g.File("cpu.stat")), fmt.Sprintf("%s in the sample, too few to tell", plural(l.rate.Periods, "period")),
+			"whether "+l.label()+" is throttled", "a longer sample")
+	}
 	return l
+}
+
+// tooFew says that periods were cut short, but so few passed that nothing can
+// be concluded.
+func tooFew(t cgroup.Throttle) bool {
+	return t.Periods < cgroup.LeastPeriods && t.Throttled > 0
 }
 
 var errMaxChanged = errors.New("cpu.max changed between the samples")
@@ -177,7 +194,7 @@ func (c *podCase) throttledNow() bool {
 // quota: the same value, and no other container of the pod that could use it.
 // The two then are one limit with two meters.
 func (c *podCase) oneConstraint(own, pod *cpuLevel) bool {
-	if !own.limited() || !pod.limited() || own.max != pod.max {
+	if pod.kind != cgroup.Pod || !own.limited() || !pod.limited() || own.max != pod.max {
 		return false
 	}
 	running := 0

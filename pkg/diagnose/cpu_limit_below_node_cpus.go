@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -15,6 +16,9 @@ func cpuLimitBelowNodeCPUs(c *podCase) []report.Finding {
 		own := k.own()
 		if !own.limited() || own.statErr == nil || c.object == nil {
 			continue
+		}
+		if pod := k.levels[1]; pod.statErr == nil && c.oneConstraint(own, pod) {
+			continue // the pod's counters are those of the same limit
 		}
 		cpus := c.object.Status.Capacity.Cpu().Value()
 		quota, period := float64(own.max.Quota), float64(own.max.Period)
@@ -31,8 +35,10 @@ func cpuLimitBelowNodeCPUs(c *podCase) []report.Finding {
 			c.fileEvidence(own.group.File("cpu.max"), "", own.max.String(), "quota and period in µs"),
 			c.apiEvidence("status.capacity.cpu", fmt.Sprint(c.object.Status.Capacity.Cpu().Value()), "what a runtime unaware of the limit counts"))
 		f.Arithmetic = fmt.Sprintf("%d µs / %d threads = %s; %s − %s = %s", own.max.Quota, cpus, usec(run), usec(period), usec(run), usec(period-run))
+		r := c.threadsOf(k)
+		f.Because = append(f.Because, r.evidence...)
 		f.Remedies = []report.Remedy{{
-			Summary: fmt.Sprintf("See how many threads the runtime starts, and set it to %d (GOMAXPROCS, -XX:ActiveProcessorCount, worker counts).", max(1, int(quota/period+0.999))),
+			Summary: fmt.Sprintf("See how many threads the runtime starts, and fit them to the limit: %s.", r.knob(cgroup.CountedCPUs(own.max.Quota, own.max.Period))),
 			Effect:  "cpu.stat was not read: whether the container is throttled is not known.",
 		}}
 		out = append(out, f)

@@ -33,9 +33,15 @@ func (c *podCase) quiet(k containerCPU) (answer, report.Finding) {
 	var because []report.Evidence
 	said := "no quota on it or above it"
 	known := false
+	confidence := report.Proven
 	for i, l := range k.levels {
 		if i > 0 && l.maxErr != nil && l.statErr != nil {
-			continue // an ancestor that was not read: a gap, or the root, which has no quota
+			// An ancestor that was not read. The kubelet gives a pod a quota, what
+			// is above it gets none; the root cannot have one.
+			if l.kind == cgroup.Pod {
+				confidence = report.Likely
+			}
+			continue
 		}
 		if l.maxErr != nil && (i == 0 || l.statErr != nil) {
 			return unknown, report.Finding{}
@@ -50,6 +56,8 @@ func (c *podCase) quiet(k containerCPU) (answer, report.Finding) {
 		t, sampled := l.best()
 		switch {
 		case l.statErr != nil || l.rateErr != nil && !sampled && t.Periods == 0 && !c.neverRan(l):
+			return unknown, report.Finding{}
+		case l.limited() && !hasPeriods(l) || sampled && tooFew(t):
 			return unknown, report.Finding{}
 		case sampled && t.Ratio >= throttledShare && t.Periods >= cgroup.LeastPeriods:
 			if held, _ := c.heldBack(k); i > 0 && held == no {
@@ -72,12 +80,19 @@ func (c *podCase) quiet(k containerCPU) (answer, report.Finding) {
 	if !known {
 		return unknown, report.Finding{}
 	}
-	confidence := report.Proven
 	if _, sampled := k.own().best(); k.own().limited() && !sampled {
 		confidence = report.Likely
 	}
 	return yes, newFinding(report.CPUNotThrottled, confidence, c.subject(k.Name),
 		fmt.Sprintf("Container %s is not throttled: %s.", k.Name, said), because...)
+}
+
+// hasPeriods says whether cpu.stat counts periods: without the cpu controller,
+// or cut off, it does not.
+func hasPeriods(l *cpuLevel) bool {
+	_, periods := l.stat.NrPeriods()
+	_, throttled := l.stat.NrThrottled()
+	return periods && throttled
 }
 
 // neverRan says whether the level's counters are all zero: no period ever began.

@@ -49,6 +49,16 @@ func cpuParentThrottled(c *podCase) []report.Finding {
 		f.Because = append(c.throttleEvidence(worst), c.throttleEvidence(own)...)
 		f.Because = append(f.Because, because...)
 		f.Arithmetic = fmt.Sprintf("%d / %d = %s", t.Throttled, t.Periods, percent(t.Ratio))
+		if t.HasUsage && t.Periods > 0 {
+			f.Arithmetic += fmt.Sprintf("; %d µs used / (%d × %d µs) = %s of the quota", t.UsageUsec, t.Periods, worst.max.Quota, percent(t.UsedOfQuota))
+		}
+		if t.Throttled > 0 {
+			f.Arithmetic += fmt.Sprintf("; %d µs / %d = %s of run-queue time per throttled period", t.ThrottledUsec, t.Throttled, usec(t.MeanStallUsec))
+		}
+		if worst.kind == cgroup.Pod {
+			f.Because = append(f.Because, c.sharersEvidence(k)...)
+		}
+		c.explainScaled(worst, &f)
 		f.Remedies = c.parentRemedies(worst)
 		out = append(out, f)
 	}
@@ -67,35 +77,18 @@ const (
 )
 
 // heldBack says whether the container had something to run that an ancestor's
-// quota kept waiting: cpu.stat.local counts that (Linux 6.5 and later), PSI
+// quota kept waiting: cpu.stat.local counts that (6.12 has it, 6.1 does not), PSI
 // counts waiting of any cause.
 func (c *podCase) heldBack(k containerCPU) (answer, []report.Evidence) {
-	if c.first == nil {
-		return unknown, nil
-	}
-	g := k.own().group
-	before, after := cgroup.Group{FS: c.first.Files, Path: g.Path}, cgroup.Group{FS: c.last.Files, Path: g.Path}
-	share := func(usec uint64) float64 { return float64(usec) / float64(c.wallUsec) }
-	if a, err := before.CPUStatLocal(); err == nil {
-		if b, err := after.CPUStatLocal(); err == nil {
-			va, okA := a.ThrottledUsec()
-			vb, okB := b.ThrottledUsec()
-			if okA && okB && vb >= va {
-				e := c.fileEvidence(g.File("cpu.stat.local"), "throttled_usec", fmt.Sprint(vb), fmt.Sprintf("+%d in the sample: its runnable threads waited for a quota, its own or one above", vb-va))
-				if share(vb-va) >= throttledShare {
-					return yes, []report.Evidence{e}
-				}
-				return no, nil
-			}
+	if local, ok := c.growthOf(k.own(), localThrottled); ok {
+		if share(local.usec, c.wallUsec) >= throttledShare {
+			return yes, []report.Evidence{local.evidence(c.nodeCase, "run-queue time with something to run under a quota, its own or one above, summed over CPUs")}
 		}
+		return no, nil
 	}
-	a, errA := before.Pressure("cpu")
-	b, errB := after.Pressure("cpu")
-	if errA == nil && errB == nil && a.Some != nil && b.Some != nil && b.Some.Total >= a.Some.Total {
-		waited := b.Some.Total - a.Some.Total
-		e := c.fileEvidence(g.File("cpu.pressure"), "some total", fmt.Sprint(b.Some.Total), fmt.Sprintf("+%d µs in the sample: its threads waited for CPU", waited))
-		if share(waited) >= throttledShare {
-			return unknown, []report.Evidence{e}
+	if some, ok := c.growthOf(k.own(), pressureSome); ok {
+		if share(some.usec, c.wallUsec) >= throttledShare {
+			return unknown, []report.Evidence{some.evidence(c.nodeCase, "time in which at least one of its threads waited for a CPU, for whatever cause")}
 		}
 		return no, nil
 	}
@@ -112,8 +105,24 @@ func (c *podCase) parentRemedies(l *cpuLevel) []report.Remedy {
 			Command: "systemctl show -p CPUQuotaPerSecUSec -p DropInPaths " + unitOf(l.group.Path),
 		}}
 	}
+	const limits = "the pod's CPU limit (spec.resources.limits.cpu, or the sum of the containers' limits)"
+	t, _ := l.best()
+	var out []report.Remedy
+	if t.HasUsage && t.UsedOfQuota < reachesQuota {
+		threads := 0
+		if n, err := l.group.PIDsCurrent(); err == nil && n < 1<<22 {
+			threads = int(n)
+		}
+		out = c.fitRemedies(limits, l, t, threads, c.podCPUs())
+	} else {
+		limit := float64(l.max.Quota) / float64(l.max.Period)
+		out = []report.Remedy{{
+			Summary: fmt.Sprintf("Raise %s to at least %s, then measure again.", limits, cores(limit*1.5)),
+			Effect:  "How much the pod would use is not known while it stands at its limit; one and a half times the limit is a first step, not an estimate.",
+		}}
+	}
 	r := report.Remedy{
-		Summary: "Raise the pod's CPU limit (spec.resources.limits.cpu, or the sum of the containers' limits), or give the busy container a limit of its own.",
+		Summary: "Or give the busy container a limit of its own.",
 		Effect:  "All containers of the pod share this one quota: who spends it first makes the others wait.",
 	}
 	for _, k := range c.cpu() {
@@ -121,7 +130,36 @@ func (c *podCase) parentRemedies(l *cpuLevel) []report.Remedy {
 			r.Effect += fmt.Sprintf(" %s used %s.", k.Name, cores(t.UsedCPUs))
 		}
 	}
-	return []report.Remedy{r}
+	return append(out, r)
+}
+
+// podCPUs counts the CPUs that some container of the pod may run on, 0 where
+// that is not known.
+func (c *podCase) podCPUs() int {
+	most := 0
+	for _, k := range c.cpu() {
+		n := c.cpusOf(k)
+		if n == 0 {
+			return 0
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// sharersEvidence says what the pod's other containers used of its quota.
+func (c *podCase) sharersEvidence(k containerCPU) []report.Evidence {
+	var out []report.Evidence
+	for _, o := range c.cpu() {
+		t, sampled := o.own().best()
+		total, ok := o.own().stat.UsageUsec()
+		if o.Name == k.Name || !sampled || !t.HasUsage || !ok {
+			continue
+		}
+		out = append(out, c.fileEvidence(o.own().group.File("cpu.stat"), "usage_usec", fmt.Sprint(total),
+			fmt.Sprintf("+%d µs in the sample: container %s used %s of the same quota", t.UsageUsec, o.Name, cores(t.UsedCPUs))))
+	}
+	return out
 }
 
 // unitOf is the systemd unit of a cgroup path.

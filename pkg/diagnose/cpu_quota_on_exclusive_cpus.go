@@ -28,6 +28,10 @@ func cpuQuotaOnExclusiveCPUs(c *podCase) []report.Finding {
 		}
 		f := newFinding(report.CPUQuotaOnExclusiveCPUs, report.Proven, c.subject(k.Name), summary+".")
 		f.Because = append(c.throttleEvidence(own), c.ownershipEvidence(k.Name)...)
+		if state, err := c.cpuState(); err != nil {
+			f.Confidence = report.Likely // a corrupt checkpoint says it
+			f.Because = append(f.Because, c.fileEvidence(cpuStatePath, "entries["+c.uid+"]["+k.Name+"]", state.Entries[c.uid][k.Name].String(), "the CPU Manager's checkpoint, which its own checksum contradicts"))
+		}
 		if t.Throttled > 0 {
 			f.Arithmetic = fmt.Sprintf("%d / %d = %s; %d µs / %d = %s of run-queue time per throttled period", t.Throttled, t.Periods, percent(t.Ratio), t.ThrottledUsec, t.Throttled, usec(t.MeanStallUsec))
 		}

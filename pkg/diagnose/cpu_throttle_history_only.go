@@ -23,6 +23,9 @@ func cpuThrottleHistoryOnly(c *podCase) []report.Finding {
 		if state, _ := c.quiet(k); state != yes {
 			continue
 		}
+		if _, start := c.startThrottled(k); start {
+			continue // that is what it was
+		}
 		f := newFinding(report.CPUThrottleHistoryOnly, report.Proven, c.subject(k.Name),
 			fmt.Sprintf("Container %s was throttled in %d of %s (%s) since its cgroup was made, but in %d of %s of the sample of %s.",
 				k.Name, own.life.Throttled, plural(own.life.Periods, "period"), percent(own.life.Ratio),

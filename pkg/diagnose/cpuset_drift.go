@@ -49,9 +49,13 @@ func podCPUSetDrift(c *podCase) []report.Finding {
 		confidence := report.Proven
 		summary := fmt.Sprintf("Container %s runs on CPUs %s, where the checkpoint says %s (%s)", k.Name, orNothing(live), orNothing(want.String()), what)
 		started := k.status.State.Running.StartedAt.Time
-		if readAt := c.readAt(file); !readAt.IsZero() && readAt.Sub(started) < c.reconcilePeriod() {
+		readAt := c.readAt(file).Time
+		if readAt.IsZero() {
+			readAt = c.snap.Manifest().CapturedAt // the end of the reading
+		}
+		if age := readAt.Sub(started); age < c.reconcilePeriod() {
 			confidence = report.Possible
-			summary += fmt.Sprintf("; it started %s before the reading, within one reconcile period of %s", readAt.Sub(started).Round(time.Second), c.reconcilePeriod())
+			summary += fmt.Sprintf("; it started %s before the reading, within one reconcile period of %s", age.Round(time.Second), c.reconcilePeriod())
 		}
 		f := newFinding(report.CPUSetDrift, confidence, c.subject(k.Name), summary+".",
 			c.fileEvidence(file, "", live, "the cgroup"))

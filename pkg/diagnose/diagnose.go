@@ -49,7 +49,9 @@ func Pod(s *snapshot.Snapshot, namespace, name string, o Options) (report.Report
 	findings := apply(podRules, c)
 	findings = append(findings, evidenceMissing(c, findings)...)
 	if o.Container != "" {
-		findings = onlyContainer(findings, o.Container)
+		if findings = onlyContainer(findings, o.Container); len(findings) == 0 {
+			findings = evidenceMissing(c, nil)
+		}
 	}
 	order(findings)
 	return report.Report{

@@ -8,11 +8,12 @@ import (
 )
 
 // evidenceMissing is the one finding where the data show a pod neither healthy
-// nor ill: no rule of CPU time, memory or admission could say anything.
+// nor ill: no rule of CPU time, memory or admission could say anything. A wrong
+// unit in the spec says nothing of what it did.
 func evidenceMissing(c *podCase, findings []report.Finding) []report.Finding {
 	said := func(f report.Finding) bool {
 		e, _ := report.Lookup(f.Code)
-		return e.Group != report.GroupPlacement
+		return e.Group != report.GroupPlacement && f.Code != report.UnitMistake
 	}
 	if slices.ContainsFunc(findings, said) {
 		return nil

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -41,9 +42,14 @@ func exclusiveCPUs(c *podCase) []report.Finding {
 		if live, file, ok := c.liveCPUs(k.Name); ok {
 			f.Because = append(f.Because, c.fileEvidence(file, "", live, "the cgroup's cpuset"))
 		}
-		why := fmt.Sprintf("the pod is Guaranteed and the container asks for %s whole CPUs", k.Resources.Requests.Cpu())
-		if set.Size() == 1 {
-			why = "the pod is Guaranteed and the container asks for one whole CPU"
+		// The allocated request counts: a resize may ask for more than it got.
+		asked, _ := alloc.GuaranteedCPUs(c.pod, k.Name, c.rules)
+		why := fmt.Sprintf("the pod is Guaranteed and the container was granted %d whole CPUs", asked)
+		switch asked {
+		case 0:
+			why = "the CPU Manager's checkpoint says so"
+		case 1:
+			why = "the pod is Guaranteed and the container was granted one whole CPU"
 		}
 		f.Because = append(f.Because, c.podField("status.qosClass", string(c.pod.Status.QOSClass), why))
 		f.Summary = summary + ": " + why + "."

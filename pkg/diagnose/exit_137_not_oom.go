@@ -2,12 +2,14 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
+	"github.com/noderes/kubectl-noderes/pkg/cgroup/kernlog"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -28,6 +30,9 @@ func exit137NotOOM(c *podCase) []report.Finding {
 		end := k.end()
 		if end == nil || end.ExitCode != 137 || end.Reason == reasonOOMKilled || end.Reason == "ContainerStatusUnknown" {
 			continue
+		}
+		if c.killedByOOMD(k, end) {
+			continue // systemd-oomd-kill
 		}
 		noKill, because := c.noOOMKill(k, end)
 		if noKill == no {
@@ -77,7 +82,7 @@ func (c *podCase) noOOMKill(k container, end *corev1.ContainerStateTerminated) (
 		}
 	}
 	if e.logErr == nil && id != "" && e.log.First.HasWall && e.log.Last.HasWall &&
-		e.log.First.Wall.Before(end.StartedAt.Time) && len(e.kills) > 0 && (e.log.Last.Wall.After(end.FinishedAt.Time) || kills == uint64(len(e.kills))) {
+		e.log.First.Wall.Before(end.StartedAt.Time) && !bareKill(e.log, end) && len(e.kills) > 0 && (e.log.Last.Wall.After(end.FinishedAt.Time) || kills == uint64(len(e.kills))) {
 		return yes, []report.Evidence{{Source: "kernel:log", Field: fmt.Sprintf("lines of %s to %s", utc(e.log.First.Wall), utc(e.log.Last.Wall)),
 			Value: plural(len(e.kills), "OOM kill") + " of this pod", Means: "none of them of this container"}}
 	}
@@ -85,6 +90,15 @@ func (c *podCase) noOOMKill(k container, end *corev1.ContainerStateTerminated) (
 		return no, nil // the pod had OOM kills and this may be one of them
 	}
 	return unknown, nil
+}
+
+// bareKill says whether the log has, within a container's run, a kill without
+// its report, which names no cgroup: it may be this container's.
+func bareKill(log kernlog.Log, end *corev1.ContainerStateTerminated) bool {
+	return slices.ContainsFunc(log.Kills, func(k kernlog.Kill) bool {
+		return k.TaskMemcg == "" && k.GroupKill == "" && (!k.Time.HasWall ||
+			!k.Time.Wall.Before(end.StartedAt.Time) && !k.Time.Wall.After(end.FinishedAt.Add(2*time.Second)))
+	})
 }
 
 // whoKilled looks for the sender of SIGKILL in status and events.
@@ -148,7 +162,9 @@ func (c *podCase) whoKilled(k container, end *corev1.ContainerStateTerminated) (
 		cause.evidence = append(cause.evidence, graceEvidence)
 		return cause, true
 	}
-	if t := c.pod.DeletionTimestamp; t != nil {
+	// The timestamp is the request plus the grace period: one asked for after the
+	// exit did not cause it.
+	if t := c.pod.DeletionTimestamp; t != nil && !t.Add(-time.Duration(grace)*time.Second).After(end.FinishedAt.Time) {
 		return sigkillCause{text: "the pod is being deleted and did not stop within its grace period",
 			evidence: []report.Evidence{c.podField("metadata.deletionTimestamp", utc(t.Time), ""), graceEvidence}}, true
 	}

@@ -19,9 +19,10 @@ func (c *podCase) resources() *report.Resources {
 	e := c.oom()
 	for _, k := range c.cpu() {
 		level := c.resourceLevel(k.own(), e.scopes[k.Name])
-		if adj, _, err := c.oomScoreAdj(k.Name); err == nil {
-			level.OOMScoreAdj = &adj
+		if adj, arithmetic, err := c.oomScoreAdj(k.Name); err == nil {
+			level.OOMScoreAdj, level.OOMScoreAdjRule = &adj, arithmetic
 		}
+		level.OOMScoreAdjLive = c.liveOOMScoreAdj(k.container)
 		out.Containers = append(out.Containers, level)
 	}
 	for i, l := range c.shared() {

@@ -1,12 +1,12 @@
 package diagnose
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -20,11 +20,10 @@ func cpuFilesDifferFromSpec(c *podCase) []report.Finding {
 
 // memoryFilesDifferFromSpec does the same for the memory files.
 func memoryFilesDifferFromSpec(c *podCase) []report.Finding {
-	files := []string{"memory.max"}
-	if c.rulesExact && c.configErr == nil {
-		files = append(files, "memory.high", "memory.low", "memory.min", "memory.oom.group")
+	if !c.rulesExact || c.configErr != nil {
+		return c.filesDiffer(report.MemoryFilesDifferFromSpec, "memory.max")
 	}
-	return c.filesDiffer(report.MemoryFilesDifferFromSpec, files...)
+	return append(c.filesDiffer(report.MemoryFilesDifferFromSpec, "memory.max", "memory.low", "memory.min", "memory.oom.group"), c.memoryHighDiffers()...)
 }
 
 // filesDiffer compares files of the pod's slice and of its containers' scopes.
@@ -33,20 +32,16 @@ func (c *podCase) filesDiffer(code report.Code, files ...string) []report.Findin
 		return nil
 	}
 	var out []report.Finding
-	for _, want := range c.podWants() {
-		if slices.Contains(files, want.File) {
-			out = append(out, c.compare(code, c.subject(""), "the pod's cgroup", c.groups.Pod, want)...)
-		}
+	for _, want := range withDefaults(c.podWants(), files) {
+		out = append(out, c.compare(code, c.subject(""), "the pod's cgroup", c.groups.Pod, want)...)
 	}
 	for _, k := range c.containers() {
 		g, ok := c.containerGroup(k.Name)
 		if !ok {
 			continue
 		}
-		for _, want := range c.containerWants(k.Name) {
-			if slices.Contains(files, want.File) {
-				out = append(out, c.compare(code, c.subject(k.Name), "container "+k.Name, g, want)...)
-			}
+		for _, want := range withDefaults(c.containerWants(k.Name), files) {
+			out = append(out, c.compare(code, c.subject(k.Name), "container "+k.Name, g, want)...)
 		}
 	}
 	return out
@@ -80,13 +75,43 @@ func (c *podCase) containerWants(name string) []cgroup.FileValues {
 	return out
 }
 
+// withDefaults selects files, and adds those that nobody writes with what a new
+// cgroup holds.
+func withDefaults(wants []cgroup.FileValues, files []string) []cgroup.FileValues {
+	var out []cgroup.FileValues
+	for _, file := range files {
+		i := slices.IndexFunc(wants, func(w cgroup.FileValues) bool { return w.File == file })
+		if i >= 0 {
+			out = append(out, wants[i])
+		} else if text, ok := cgroup.DefaultText(file); ok {
+			out = append(out, cgroup.FileValues{File: file, Accept: []cgroup.Value{{Text: text, Rule: "nobody sets it"}}})
+		}
+	}
+	return out
+}
+
 // quotaViews are the settings with and without the quota of exclusive CPUs: a
 // quota left on them has a code of its own, cpu-quota-on-exclusive-cpus.
 func (c *podCase) quotaViews() []cgroup.Settings {
 	lifted := c.settings(c.uid)
 	kept := lifted
 	kept.Exclusive = nil
-	return []cgroup.Settings{lifted, kept}
+	views := []cgroup.Settings{lifted, kept}
+	if _, known := c.cpuCheckpoint(); !known {
+		// Who owns CPUs is not known: whoever could may have no quota.
+		views[0].Exclusive = func(name string) bool {
+			n, _ := alloc.GuaranteedCPUs(c.pod, name, c.rules)
+			return n > 0
+		}
+	}
+	if arch := c.architecture(); arch == "arm64" || arch == "ppc64le" {
+		// Kernels of these may round limits to pages of 64Ki.
+		for _, s := range views[:len(views):len(views)] {
+			s.PageSize = 64 << 10
+			views = append(views, s)
+		}
+	}
+	return views
 }
 
 // merge adds the accepted values of b to those of a, file by file.
@@ -109,14 +134,22 @@ func merge(a, b []cgroup.FileValues) []cgroup.FileValues {
 // compare gives a finding if the file holds none of the accepted values. A
 // file that was not read says nothing.
 func (n *nodeCase) compare(code report.Code, subject report.Subject, who string, g cgroup.Group, want cgroup.FileValues) []report.Finding {
-	got, err := n.fileText(g.File(want.File))
-	if err != nil || len(want.Accept) == 0 {
+	got, err := fileText(g, want.File)
+	if len(want.Accept) == 0 {
+		return nil
+	}
+	if err != nil {
+		n.gaps.miss(n.filePath(g.File(want.File)), err, want.File+" of "+who+" is not compared with the spec", "")
 		return nil
 	}
 	if slices.ContainsFunc(want.Accept, func(v cgroup.Value) bool { return v.Text == got }) {
 		return nil
 	}
-	f := newFinding(code, report.Proven, subject, fmt.Sprintf("%s of %s is %q, where the kubelet and the runtime write %s.", want.File, who, got, alternatives(want.Accept)),
+	confidence := report.Proven
+	if want.File == "cpu.max" && n.configErr != nil {
+		confidence = report.Likely // the period and cpuCFSQuota may not be the defaults
+	}
+	f := newFinding(code, confidence, subject, fmt.Sprintf("%s of %s is %q, where the kubelet and the runtime write %s.", want.File, who, got, alternatives(want.Accept)),
 		n.fileEvidence(g.File(want.File), "", got, "none of the values that the resources give, in the spec, as allocated, or as the runtime reports them"))
 	var sums []string
 	for _, v := range want.Accept {
@@ -129,6 +162,15 @@ func (n *nodeCase) compare(code report.Code, subject report.Subject, who string,
 		Summary: "Find who else writes this file: a systemd drop-in, an NRI plugin, a hand edit, or a runtime that was replaced under the running container.",
 		Effect:  "Restarting the container (for the pod's own cgroup: deleting the pod) makes kubelet and runtime write it anew.",
 	}}
+	if max, err := g.CPUMax(); err == nil && want.File == "cpu.max" {
+		if e, ok := n.scaledPeriod(max); ok {
+			f.Because = append(f.Because, e)
+			f.Remedies = []report.Remedy{{
+				Summary: "Set a longer cpuCFSQuotaPeriod: the kernel's timer could not keep up with this one and has doubled period and quota itself.",
+				Effect:  "The limit in CPUs is the same; only the periods are longer.",
+			}}
+		}
+	}
 	return []report.Finding{f}
 }
 
@@ -148,17 +190,30 @@ func alternatives(values []cgroup.Value) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " or " + parts[len(parts)-1]
 }
 
-// fileText is a one-line file as it was read.
-func (n *nodeCase) fileText(path string) (string, error) {
-	data, err := fs.ReadFile(n.fsys, path)
-	if err != nil {
-		return "", err
+// fileText is what a file that [cgroup.FileValues] names holds, in the kernel's
+// spelling. A file that its own reader cannot make sense of differs from
+// nothing: it was not understood.
+func fileText(g cgroup.Group, file string) (string, error) {
+	switch file {
+	case "cpu.max":
+		v, err := g.CPUMax()
+		return v.String(), err
+	case "cpu.weight":
+		v, err := g.CPUWeight()
+		return strconv.FormatUint(v, 10), err
+	case "memory.oom.group":
+		v, err := g.MemoryOOMGroup()
+		if v {
+			return "1", err
+		}
+		return "0", err
 	}
-	text := strings.TrimSuffix(string(data), "\n")
-	if text == "" {
-		return "", errEmptyFile
+	read, ok := map[string]func() (cgroup.Limit, error){
+		"memory.max": g.MemoryMax, "memory.high": g.MemoryHigh, "memory.low": g.MemoryLow, "memory.min": g.MemoryMin,
+	}[file]
+	if !ok {
+		return g.Text(file)
 	}
-	return text, nil
+	v, err := read()
+	return v.String(), err
 }
-
-var errEmptyFile = errors.New("the file is empty")

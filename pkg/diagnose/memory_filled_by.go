@@ -2,9 +2,10 @@ package diagnose
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
@@ -36,12 +37,28 @@ type fill struct {
 	shmem   uint64
 	kernel  uint64 // with sockets
 	detail  string // the largest parts of kernel
+	// unsplit: shmem is not known, so that file is page cache or tmpfs.
+	unsplit bool
+	group   *memoryGroup // of a fill that is read now
+	usage   usage
+}
+
+// add sums up the whole; false means that the amounts are no sizes.
+func (f *fill) add(amounts ...uint64) bool {
+	for _, a := range amounts {
+		sum, carry := bits.Add64(f.total, a, 0)
+		if carry != 0 {
+			return false
+		}
+		f.total = sum
+	}
+	return f.total > 0
 }
 
 // memoryFilledBy says what filled the memory: at an OOM by the statistics that
 // the kernel prints with it, the only figures of that moment; else by
-// memory.stat now, where the group is near its limit, or where tmpfs outlived
-// the container that wrote it.
+// memory.stat now, where the group is near its limit or at memory.high, or where
+// tmpfs outlived the container that wrote it.
 func memoryFilledBy(c *podCase) []report.Finding {
 	var out []report.Finding
 	done := map[string]bool{}
@@ -74,16 +91,16 @@ func (c *podCase) fills() []fill {
 	for _, k := range c.containers() {
 		if g, ok := c.containerGroup(k.Name); ok {
 			limit, err := g.MemoryMax()
-			if f, ok := c.fillNow(k.Name, "container "+k.Name, g); ok && err == nil && !limit.Max {
+			if f, ok := c.fillNow(k.Name, c.memoryGroup(g, "container "+k.Name, k.Name, e.scopes[k.Name])); ok && err == nil && !limit.Max {
 				f.limit = limit.Bytes
-				if near(f) {
+				if near(f) || c.atHigh(f.group) {
 					out = append(out, f)
 				}
 			}
 		}
 	}
 	if c.groupsErr == nil {
-		f, ok := c.fillNow(c.onlyContainerName(), "the pod's cgroup", c.groups.Pod)
+		f, ok := c.fillNow(c.onlyContainerName(), c.memoryGroup(c.groups.Pod, "the pod's cgroup", c.onlyContainerName(), e.slice))
 		limit, limited := c.podMemoryLimit()
 		if ok && limited {
 			f.limit = limit
@@ -93,6 +110,12 @@ func (c *podCase) fills() []fill {
 		}
 	}
 	return out
+}
+
+// atHigh says whether a group stands at its memory.high.
+func (c *podCase) atHigh(m *memoryGroup) bool {
+	high, err := m.group.MemoryHigh()
+	return err == nil && !high.Max && m.currentErr == nil && float64(m.current) >= atHigh*float64(high.Bytes)
 }
 
 func near(f fill) bool { return f.limit > 0 && float64(f.total) >= nearLimit*float64(f.limit) }
@@ -115,19 +138,29 @@ func fillOfKill(name string, k podKill) (fill, bool) {
 		f.when = "at the OOM of " + utc(k.Time.Wall)
 	}
 	get := func(key string) uint64 { v, _ := k.Stats.Get(key); return v }
+	_, hasShmem := k.Stats.Get("shmem")
+	f.unsplit = !hasShmem
 	f.anon, f.shmem = get("anon"), get("shmem")
 	f.file = get("file") - min(get("file"), f.shmem)
 	f.kernel = get("kernel")
 	if f.kernel == 0 {
-		f.kernel = get("slab") + get("kernel_stack") + get("pagetables") + get("percpu")
+		f.kernel = saturated(get("slab"), get("kernel_stack"), get("pagetables"), get("percpu"))
 	}
 	f.detail = kernelDetail(get)
-	f.kernel += get("sock")
-	f.total = f.anon + f.shmem + f.file + f.kernel
+	f.kernel = saturated(f.kernel, get("sock"))
 	if k.HasLimit {
 		f.limit = k.LimitKB * 1024
 	}
-	return f, f.total > 0
+	return f, f.add(f.anon, f.shmem, f.file, f.kernel)
+}
+
+// saturated is a sum that stops at the largest number.
+func saturated(amounts ...uint64) uint64 {
+	var f fill
+	if !f.add(amounts...) && f.total > 0 {
+		return math.MaxUint64
+	}
+	return f.total
 }
 
 // groupLabel names the cgroup of a kernel log record for a reader.
@@ -144,20 +177,21 @@ func groupLabel(info cgroup.PathInfo, container string) string {
 	}
 }
 
-func (c *podCase) fillNow(name, where string, g cgroup.Group) (fill, bool) {
-	stat, err := g.MemoryStat()
-	if err != nil {
+func (c *podCase) fillNow(name string, m memoryGroup) (fill, bool) {
+	if m.statErr != nil {
 		return fill{}, false
 	}
-	f := fill{subject: name, where: where, when: "now", source: c.source(g.File("memory.stat")), at: c.readAt(g.File("memory.stat"))}
-	get := func(key string) uint64 { v, _ := stat.Get(key); return v }
+	stat := m.group.File("memory.stat")
+	f := fill{subject: name, where: m.who, when: "now", source: c.source(stat), at: c.readAt(stat), group: &m, usage: c.usageOfGroup(m)}
+	get := func(key string) uint64 { v, _ := m.stat.Get(key); return v }
+	_, hasShmem := m.stat.Shmem()
+	f.unsplit = !hasShmem
 	f.anon, f.shmem = get("anon"), get("shmem")
 	f.file = get("file") - min(get("file"), f.shmem)
-	f.kernel, _ = kernelOf(stat)
+	f.kernel, _ = kernelOf(m.stat)
 	f.detail = kernelDetail(get)
-	f.kernel += get("sock")
-	f.total = f.anon + f.shmem + f.file + f.kernel
-	return f, f.total > 0
+	f.kernel = saturated(f.kernel, get("sock"))
+	return f, f.add(f.anon, f.shmem, f.file, f.kernel)
 }
 
 func kernelOf(stat cgroup.MemoryStat) (uint64, bool) {
@@ -191,7 +225,8 @@ func (c *podCase) fillFindings(f fill) []report.Finding {
 	}
 	var out []report.Finding
 	for _, k := range kinds {
-		if share(k.bytes) < k.least {
+		split := k.code == report.MemoryFilledByTmpfs || k.code == report.MemoryFilledByPageCache
+		if share(k.bytes) < k.least || split && f.unsplit {
 			continue
 		}
 		of := ""
@@ -204,17 +239,49 @@ func (c *podCase) fillFindings(f fill) []report.Finding {
 			field string
 			bytes uint64
 			means string
-		}{{"anon", f.anon, "heap and stacks"}, {"shmem", f.shmem, "tmpfs and shared memory"}, {"file − shmem", f.file, "page cache"}, {"kernel + sock", f.kernel, f.detail}} {
+		}{{"anon", f.anon, anonMeans}, {"shmem", f.shmem, "tmpfs and shared memory"}, {"file − shmem", f.file, "page cache"}, {"kernel + sock", f.kernel, f.detail}} {
 			finding.Because = append(finding.Because, report.Evidence{Source: f.source, Field: part.field, Value: fmt.Sprint(part.bytes), Means: part.means, At: f.at})
 		}
-		if k.code == report.MemoryFilledByTmpfs {
-			finding.Because = append(finding.Because, c.volumeEvidence()...)
-		}
-		finding.Arithmetic = fmt.Sprintf("%d / (%d + %d + %d + %d) = %s", k.bytes, f.anon, f.shmem, f.file, f.kernel, percent(share(k.bytes)))
 		finding.Remedies = fillRemedies(k.code)
+		switch k.code {
+		case report.MemoryFilledByTmpfs:
+			finding.Because = append(finding.Because, c.volumeEvidence()...)
+			finding.Summary += c.volumeRoom(f.limit)
+		case report.MemoryFilledByPageCache:
+			text, because := c.cacheHarm(f)
+			finding.Summary += text
+			finding.Because = append(finding.Because, because...)
+		case report.MemoryFilledByAnon:
+			advice, because := c.heapAdvice(f.subject, f.limit)
+			finding.Because = append(finding.Because, because...)
+			if len(advice) > 0 {
+				finding.Remedies = append(advice, report.Remedy{Summary: "Or find the leak with the runtime's heap profile."})
+			}
+		}
+		finding.Because = dedupe(append(finding.Because, f.usage.because...))
+		finding.Arithmetic = fmt.Sprintf("%d / (%d + %d + %d + %d) = %s", k.bytes, f.anon, f.shmem, f.file, f.kernel, percent(share(k.bytes))) + f.usage.arithmetic
 		out = append(out, finding)
 	}
 	return out
+}
+
+// cacheHarm says whether page cache that fills a limit is a harm: only if what
+// is taken of it is needed again.
+func (c *podCase) cacheHarm(f fill) (string, []report.Evidence) {
+	if f.group == nil {
+		return "", nil
+	}
+	if _, thrashes := c.thrash(*f.group); thrashes {
+		return " It is needed, though: what is taken back is read again (memory-reclaim-thrash).", nil
+	}
+	r := c.refaults(*f.group)
+	if !r.sampled {
+		return "", nil
+	}
+	if r.count == 0 {
+		return " No page that was taken back was needed again in the sample: it does no harm.", nil
+	}
+	return fmt.Sprintf(" %s that were taken back were needed again in the sample, which cost no time worth a word.", plural(r.count, "page")), r.evidence
 }
 
 func sentence(s string) string {
@@ -236,48 +303,4 @@ func fillRemedies(code report.Code) []report.Remedy {
 	default:
 		return nil
 	}
-}
-
-// memoryVolumes are the pod's memory-backed volumes.
-func (c *podCase) memoryVolumes() []corev1.Volume {
-	var out []corev1.Volume
-	for _, v := range c.pod.Spec.Volumes {
-		if v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// volumesText names them: they can be what holds tmpfs pages, beside /dev/shm.
-func (c *podCase) volumesText(prefix string) string {
-	volumes := c.memoryVolumes()
-	if len(volumes) == 0 {
-		return ""
-	}
-	var names []string
-	for _, v := range volumes {
-		size := "no sizeLimit"
-		if v.EmptyDir.SizeLimit != nil {
-			size = "sizeLimit " + v.EmptyDir.SizeLimit.String()
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", v.Name, size))
-	}
-	noun := "the memory-backed volume "
-	if len(names) > 1 {
-		noun = "the memory-backed volumes "
-	}
-	return prefix + noun + join(names)
-}
-
-func (c *podCase) volumeEvidence() []report.Evidence {
-	var out []report.Evidence
-	for _, v := range c.memoryVolumes() {
-		size := "none"
-		if v.EmptyDir.SizeLimit != nil {
-			size = v.EmptyDir.SizeLimit.String()
-		}
-		out = append(out, c.podField(fmt.Sprintf("spec.volumes[%s].emptyDir.sizeLimit", v.Name), size, "medium: Memory"))
-	}
-	return out
 }

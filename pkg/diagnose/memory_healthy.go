@@ -12,13 +12,22 @@ import (
 // show it well: no OOM at any level of the pod, none in its status, nothing
 // throttled by memory.high, and room left that the kernel need not make first.
 func memoryHealthy(c *podCase) []report.Finding {
-	if c.groupsErr != nil || c.ended() {
+	if c.groupsErr != nil || c.ended() || c.memoryTrouble() {
 		return nil
 	}
 	e := c.oom()
 	for _, key := range []string{"oom", "oom_kill", "high"} {
-		if n, ok := e.slice.inTree(key); ok && n > 0 {
+		n, inPod := e.slice.inTree(key)
+		if n > 0 {
 			return nil
+		}
+		for _, k := range c.containers() {
+			if _, stands := c.containerGroup(k.Name); !stands {
+				continue
+			}
+			if n, known := e.scopes[k.Name].inTree(key); n > 0 || !known && !inPod {
+				return nil
+			}
 		}
 	}
 	if len(e.kills) > 0 {
@@ -36,12 +45,6 @@ func memoryHealthy(c *podCase) []report.Finding {
 			continue
 		}
 		scope := e.scopes[k.Name]
-		for _, key := range []string{"oom", "oom_kill", "high"} {
-			n, ok := scope.inTree(key)
-			if !ok && !e.known || n > 0 {
-				return nil
-			}
-		}
 		text, evidence, well := c.memoryWell(k.Name, g)
 		if !well {
 			return nil
@@ -52,11 +55,34 @@ func memoryHealthy(c *podCase) []report.Finding {
 			because = append(because, c.eventsEvidence(scope, false, "container "+k.Name, "oom", "oom_kill", "max")...)
 		}
 	}
-	if len(parts) == 0 {
+	if len(parts) == 0 || !c.podHasRoom() {
 		return nil
 	}
 	return []report.Finding{newFinding(report.MemoryHealthy, report.Proven, c.subject(""),
-		fmt.Sprintf("No OOM kill and no memory pressure at a limit: %s.", strings.Join(parts, "; ")), because...)}
+		fmt.Sprintf("No OOM kill and no memory pressure at a limit: %s.", strings.Join(parts, "; ")), dedupe(because)...)}
+}
+
+// memoryTrouble says whether a warning of the pod's memory or processes stands
+// that needs no OOM.
+func (c *podCase) memoryTrouble() bool {
+	for _, find := range []func(*podCase) []report.Finding{memoryReclaimThrash, memoryHighThrottled, memoryNearLimit, pidsLimitReached} {
+		if len(find(c)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// podHasRoom says whether the pod's own group is well below its limit, as far
+// as it was read: what a container left behind is charged there, and so are all
+// containers together.
+func (c *podCase) podHasRoom() bool {
+	m := c.memoryGroup(c.groups.Pod, "the pod's cgroup", "", c.oom().slice)
+	if !m.limited() || m.statErr != nil {
+		return true
+	}
+	held, ok := m.stat.Held()
+	return !ok || float64(held.Bytes) < nearLimit*float64(m.limit.Bytes)
 }
 
 // memoryWell says whether a container has room: what cannot be taken back
@@ -78,10 +104,15 @@ func (c *podCase) memoryWell(name string, g cgroup.Group) (string, []report.Evid
 	}
 	held, text := current, "in use"
 	if stat, err := g.MemoryStat(); err == nil {
-		if n, ok := stat.NonReclaimable(); ok && n <= current {
-			held, text = n, "that cannot be taken back"
-			because = append(because, c.fileEvidence(g.File("memory.stat"), "anon + shmem + kernel − slab_reclaimable + sock + unevictable", fmt.Sprint(n), "what the kernel cannot take back without swap"))
+		if h, ok := stat.Held(); ok && !h.Floor && h.Bytes <= current {
+			held, text = h.Bytes, "that cannot be taken back"
+			because = append(because, c.fileEvidence(g.File("memory.stat"), "anon + shmem + kernel − slab_reclaimable + sock + unevictable", fmt.Sprint(h.Bytes), "what the kernel cannot take back without swap: "+h.Arithmetic))
 		}
+	}
+	usage := c.usageOfGroup(c.memoryGroup(g, "container "+name, name, groupEvents{}))
+	because = append(because, usage.because...)
+	if usage.top != "" {
+		text += ", kubectl top shows " + usage.top
 	}
 	if float64(held) >= nearLimit*float64(limit.Bytes) {
 		return "", nil, false

@@ -14,6 +14,7 @@ import (
 func nestedCgroupOOM(c *podCase) []report.Finding {
 	e := c.oom()
 	var out []report.Finding
+	seen := map[string]bool{}
 	for _, n := range e.nested {
 		oom, _ := n.inLocal("oom")
 		kills, _ := n.inLocal("oom_kill")
@@ -25,6 +26,7 @@ func nestedCgroupOOM(c *podCase) []report.Finding {
 			continue // killed here, but by a limit further up
 		}
 		name, path := c.ownerOf(n.group.Path)
+		seen[name] = true
 		size := "of unknown size"
 		because := c.eventsEvidence(n, true, "the nested group", "oom", "oom_kill")
 		if err == nil {
@@ -48,6 +50,22 @@ func nestedCgroupOOM(c *podCase) []report.Finding {
 			Summary: fmt.Sprintf("Raise the limit of %q where the application sets it, or give its work less to hold.", path),
 			Effect:  "Raising the container's limit changes nothing: it was not reached.",
 		}}
+		out = append(out, f)
+	}
+	// The group may be gone: the kernel log still names it.
+	for _, v := range c.oomVerdicts() {
+		if v.limit != limitNested || seen[v.container.Name] {
+			continue
+		}
+		kill := v.kills[len(v.kills)-1]
+		size := "of unknown size"
+		if kill.HasLimit {
+			size = "of " + bothBytes(kill.LimitKB*1024)
+		}
+		f := newFinding(report.NestedCgroupOOM, v.confidence, c.subject(v.container.Name),
+			fmt.Sprintf("%s in the group %q inside container %s hit that group's own limit %s; the container's limit was not met.",
+				killsText(uint64(len(kill.Victims))), kill.limit.Nested, v.container.Name, size), v.because...)
+		f.Remedies = []report.Remedy{{Summary: fmt.Sprintf("Raise the limit of %q where the application sets it, or give its work less to hold.", kill.limit.Nested)}}
 		out = append(out, f)
 	}
 	return out

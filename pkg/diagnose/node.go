@@ -16,6 +16,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
+	"github.com/noderes/kubectl-noderes/pkg/cgroup/eviction"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup/kernlog"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
@@ -54,6 +55,12 @@ type nodeCase struct {
 	memState func() (checkpoint.MemoryState, error)
 	topo     func() (*topology.Topology, error)
 	kernel   func() (kernlog.Log, error)
+	// pool is the CPUs that containers share; false where none is told.
+	pool func() (poolState, bool)
+	// processes are those of the node, read after the samples.
+	processes func() ([]cgroup.Process, error)
+	// stats is the kubelet's /stats/summary.
+	stats func() (eviction.Summary, error)
 }
 
 func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
@@ -72,6 +79,9 @@ func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
 	n.memState = sync.OnceValues(n.readMemoryState)
 	n.topo = sync.OnceValues(n.readTopology)
 	n.kernel = sync.OnceValues(n.readKernelLog)
+	n.pool = sync.OnceValues(n.sharedPoolState)
+	n.processes = sync.OnceValues(func() ([]cgroup.Process, error) { return cgroup.Processes(n.fsys) })
+	n.stats = sync.OnceValues(n.readStats)
 	return n
 }
 
@@ -137,13 +147,23 @@ func (n *nodeCase) readTree() {
 	}
 	mode, err := cgroup.Detect(n.fsys)
 	n.mode, n.treeErr = mode, err
-	if err == nil && mode == cgroup.V2 {
+	switch {
+	case err == nil && mode == cgroup.V2:
 		n.tree, n.treeErr = cgroup.FindTree(n.fsys)
+	case err == nil && mode == cgroup.None:
+		n.treeErr = errNoTree
 	}
-	if n.treeErr != nil {
-		n.gaps.miss(n.filePath("sys/fs/cgroup"), n.treeErr, "limits and counters of the kernel: throttling, memory, kills", "the node pod, or exec into the container")
+	if n.treeErr == nil {
+		return
 	}
+	const costs, fix = "limits and counters of the kernel: throttling, memory, kills", "the node pod, or exec into the container"
+	if errors.Is(n.treeErr, fs.ErrNotExist) {
+		n.gaps.lack(n.filePath("sys/fs/cgroup"), "NotFound: no cgroup of the kubelet's there", costs, fix)
+	}
+	n.gaps.miss(n.filePath("sys/fs/cgroup"), n.treeErr, costs, fix)
 }
+
+var errNoTree = errors.New("nothing there is a cgroup hierarchy")
 
 func (n *nodeCase) readConfig() {
 	if n.name == "" {
@@ -176,7 +196,9 @@ func (n *nodeCase) readMemoryState() (checkpoint.MemoryState, error) {
 	path := kubeletDir + "/memory_manager_state"
 	data, err := fs.ReadFile(n.fsys, path)
 	if err != nil {
-		n.gaps.miss(n.filePath(path), err, "who has memory on which NUMA node", "the node pod")
+		if n.configErr != nil || n.config.MemoryManagerPolicy == "Static" {
+			n.gaps.miss(n.filePath(path), err, "who has memory on which NUMA node", "the node pod")
+		}
 		return checkpoint.MemoryState{}, err
 	}
 	return checkpoint.ReadMemory(data)
@@ -187,7 +209,7 @@ func (n *nodeCase) readTopology() (*topology.Topology, error) {
 	if err != nil {
 		lscpu = nil
 	}
-	t, err := topology.Read(n.fsys, lscpu)
+	t, err := topology.Read(uncollected{n.fsys}, lscpu)
 	if err != nil {
 		n.gaps.miss(n.filePath("sys/devices/system/cpu"), err, "cores, NUMA nodes and caches behind the CPU numbers", "the node pod")
 	}
@@ -298,17 +320,27 @@ func (n *nodeCase) settings(uid string) cgroup.Settings {
 		QuotaWithExclusive:   !n.gate("DisableCPUQuotaWithExclusiveCPUs"),
 		TieredReservation:    n.config.MemoryReservationPolicy == "TieredReservation",
 		PodPidsLimit:         n.config.PodPidsLimit,
+		Swap:                 cgroup.SwapBehavior(n.config.MemorySwapBehavior),
 		PageSize:             4096,
 		Exclusive:            func(container string) bool { return n.ownsCPUs(uid, container) },
 	}
 	if factor, ok := n.config.ThrottlingFactor(n.rules.Minor); ok {
 		s.MemoryThrottlingFactor = &factor
 	}
+	s.SwapCapacity = n.swapCapacity()
 	if n.object != nil {
 		s.CapacityMemory = n.object.Status.Capacity.Memory().Value()
 		s.ReservableMemory = n.reservableMemory()
 	}
 	return s
+}
+
+// architecture is the node's, "" if it is not known.
+func (n *nodeCase) architecture() string {
+	if n.object == nil {
+		return ""
+	}
+	return n.object.Status.NodeInfo.Architecture
 }
 
 // singleProcessOOMKill is false on cgroup v2 unless it is set.

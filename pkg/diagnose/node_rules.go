@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc/checkpoint"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -35,10 +36,12 @@ func (n *nodeCase) kubepodsDiffer(code report.Code, files ...string) []report.Fi
 		return nil
 	}
 	var out []report.Finding
-	for _, want := range n.kubepodsWants() {
-		if slices.Contains(files, want.File) {
-			out = append(out, n.compare(code, n.subject(), "the cgroup of all pods", g, want)...)
-		}
+	wants := n.kubepodsWants()
+	if wants == nil {
+		return nil
+	}
+	for _, want := range withDefaults(wants, files) {
+		out = append(out, n.compare(code, n.subject(), "the cgroup of all pods", g, want)...)
 	}
 	return out
 }
@@ -139,17 +142,21 @@ func nodeHealthy(n *nodeCase, findings []report.Finding) []report.Finding {
 	var because []report.Evidence
 	if state, err := n.cpuState(); err == nil {
 		checked = append(checked, "the CPU Manager's checkpoint")
-		because = append(because, n.fileEvidence(cpuStatePath, "policyName", state.PolicyName, "checksum verified"))
+		because = append(because, n.fileEvidence(cpuStatePath, "policyName", state.PolicyName, verified(state.Checksums)))
 	}
 	if state, err := n.memState(); err == nil {
 		checked = append(checked, "the Memory Manager's checkpoint")
-		because = append(because, n.fileEvidence(memoryStatePath, "policyName", state.PolicyName, "checksum verified"))
+		because = append(because, n.fileEvidence(memoryStatePath, "policyName", state.PolicyName, verified(state.Checksums)))
 	}
-	if g, ok := n.kubepods(); ok && n.object != nil && n.configErr == nil {
-		checked = append(checked, "the limits of all pods against capacity less reservation")
+	if g, ok := n.kubepods(); ok && n.object != nil && n.configErr == nil && n.kubepodsWants() != nil {
 		if l, err := g.MemoryMax(); err == nil {
+			checked = append(checked, "the limits of all pods against capacity less reservation")
 			because = append(because, n.fileEvidence(g.File("memory.max"), "", l.String(), "the limit of all pods"))
 		}
+	}
+	if ps := n.pressures(); len(ps) > 0 {
+		checked = append(checked, "the signals of eviction")
+		because = append(because, n.configEvidence(ps[0].threshold.Field, ps[0].threshold.Text, ps[0].text()))
 	}
 	if len(checked) == 0 {
 		if len(findings) > 0 {
@@ -160,4 +167,13 @@ func nodeHealthy(n *nodeCase, findings []report.Finding) []report.Finding {
 	}
 	return []report.Finding{newFinding(report.NodeHealthy, report.Proven, n.subject(),
 		fmt.Sprintf("Checked and well: %s.", join(checked)), because...)}
+}
+
+// verified says what a checkpoint's checksum is worth: the kubelet lets a file
+// without one pass.
+func verified(sums []checkpoint.Checksum) string {
+	if len(sums) == 0 || sums[0].Absent0 {
+		return "no checksum to verify"
+	}
+	return "checksum verified"
 }

@@ -147,6 +147,16 @@ func (e oomEvidence) ofID(id string) bool {
 	return id != "" && slices.ContainsFunc(e.kills, func(k podKill) bool { return k.id == id })
 }
 
+// standingOOMs counts the OOMs that containers which still stand met.
+func (e oomEvidence) standingOOMs() uint64 {
+	var sum uint64
+	for _, s := range e.scopes {
+		n, _ := s.inTree("oom")
+		sum += n
+	}
+	return sum
+}
+
 // killEvidence quotes one kill of the kernel log.
 func killEvidence(k podKill, means string) report.Evidence {
 	e := report.Evidence{Source: "kernel:log", Field: fmt.Sprintf("line %d", k.Line), Means: means}

@@ -41,6 +41,9 @@ func (c *podCase) oomFinding(v oomVerdict) (report.Finding, bool) {
 	e, k := c.oom(), v.container
 	f := newFinding(code, v.confidence, c.subject(k.Name), "")
 	what := "Container " + k.Name
+	if k.Name == "" {
+		what = "A container of the pod"
+	}
 	if k.init {
 		what = "Init container " + k.Name
 	}
@@ -49,11 +52,9 @@ func (c *podCase) oomFinding(v oomVerdict) (report.Finding, bool) {
 	when := c.lastKill(v)
 	switch v.limit {
 	case limitUnknown:
-		f.Summary = fmt.Sprintf("%s ended as OOMKilled%s, but nothing that was read shows which limit it met: %s.", what, when, v.why)
-		f.Remedies = []report.Remedy{{
-			Summary: "Read the node's kernel log and the pod's memory.events before they are gone: collect while the pod still restarts.",
-			Effect:  "The kernel log names the cgroup whose limit was met; memory.events.local of each level tells it too.",
-		}}
+		f.Summary = fmt.Sprintf("%s ended as OOMKilled%s, but nothing that was read shows which limit it met: %s. %s", what, when, v.why, c.remaining(v))
+		f.Because = append(f.Because, c.remainingEvidence(v)...)
+		f.Remedies = catchNextOOM()
 	case limitContainer:
 		f.Summary = fmt.Sprintf("%s was OOM-killed at its own memory limit of %s%s%s.", what, limit, counts, when)
 	case limitPod:
@@ -72,6 +73,8 @@ func (c *podCase) oomFinding(v oomVerdict) (report.Finding, bool) {
 		f.Because = append(f.Because, c.endEvidence(k, c.endMeans(k, e)))
 	}
 	f.Arithmetic = c.killArithmetic(e)
+	c.explainVictim(&f, v)
+	f.Because = append(f.Because, c.apartFromEviction(v)...)
 	if len(f.Remedies) == 0 {
 		f.Remedies = c.oomRemedies(v)
 	}
@@ -130,6 +133,9 @@ func (c *podCase) limitText(v oomVerdict) (string, []report.Evidence) {
 		return bothBytes(value), evidence
 	case limitAllocatable:
 		for _, e := range c.oom().above {
+			if met, known := c.metGroup(v); known && !sameGroup(met, e.group.Path) {
+				continue
+			}
 			if l, err := e.group.MemoryMax(); err == nil && !l.Max {
 				return fmt.Sprintf("%s of %s", bothBytes(l.Bytes), e.group.Path),
 					[]report.Evidence{c.fileEvidence(e.group.File("memory.max"), "", l.String(), "capacity less kube- and system-reserved")}

@@ -61,6 +61,17 @@ func (c *podCase) oomVerdicts() []oomVerdict {
 		v := oomVerdict{container: k, kills: e.of(k.Name)}
 		if !c.limitFromLog(e, &v) {
 			c.limitFromCounters(e, &v)
+			if len(v.because) > 0 && v.limit != limitUnknown {
+				v.because[0].Means += ": " + v.why
+			}
+		}
+		out = append(out, v)
+	}
+	// A kill in a container that the API no longer shows, which several could
+	// have been: the pod is known, and the limit.
+	if v := (oomVerdict{kills: e.of("")}); len(out) == 0 && len(v.kills) > 0 && c.limitFromLog(e, &v) {
+		if v.limit == limitPod || v.limit > limitPod {
+			v.confidence = report.Proven
 		}
 		out = append(out, v)
 	}
@@ -90,7 +101,11 @@ func (c *podCase) oomVictims(e oomEvidence) []container {
 	}
 	var killed []container
 	for _, k := range c.containers() {
-		if end := k.end(); end != nil && end.ExitCode == 137 && !c.startFailed(k) {
+		end := k.end()
+		if end == nil || end.ExitCode != 137 || c.startFailed(k) {
+			continue
+		}
+		if cause, found := c.whoKilled(k, end); !found || !cause.sure {
 			killed = append(killed, k)
 		}
 	}
@@ -174,8 +189,8 @@ func (c *podCase) limitOfKill(kill podKill, k container) (oomLimit, string) {
 // own memory limit: the same value, and no other container beside it. An init
 // container runs alone but for the sidecars started before it.
 func (c *podCase) sliceRepeatsLimit(k container) bool {
-	own, ok := k.Resources.Limits[corev1.ResourceMemory]
-	if !ok || own.IsZero() {
+	own := c.ownMemoryLimits(k)
+	if len(own) == 0 {
 		return false
 	}
 	for _, other := range c.containers() {
@@ -188,7 +203,30 @@ func (c *podCase) sliceRepeatsLimit(k container) bool {
 		}
 	}
 	limit, known := c.podMemoryLimit()
-	return known && limit == pageFloor(uint64(own.Value()))
+	return known && slices.Contains(own, limit)
+}
+
+// ownMemoryLimits are the limits that the container itself names, as its cgroup
+// would hold them: the spec's, and the one the runtime reports while a resize
+// is on its way.
+func (c *podCase) ownMemoryLimits(k container) []uint64 {
+	spec, ok := k.Resources.Limits[corev1.ResourceMemory]
+	if !ok || spec.IsZero() {
+		return nil
+	}
+	out := []uint64{pageFloor(uint64(spec.Value()))}
+	if k.status != nil && k.status.Resources != nil {
+		if actuated, ok := k.status.Resources.Limits[corev1.ResourceMemory]; ok && !actuated.IsZero() {
+			out = append(out, pageFloor(uint64(actuated.Value())))
+		}
+	}
+	return out
+}
+
+// podUnlimited says whether the pod's cgroup was read to have no limit.
+func (c *podCase) podUnlimited() bool {
+	l, err := c.groups.Pod.MemoryMax()
+	return err == nil && l.Max
 }
 
 const pageSize = 4096
@@ -245,9 +283,16 @@ func (c *podCase) limitFromCounters(e oomEvidence, v *oomVerdict) {
 	sliceOOM, hasLocal := e.slice.inLocal("oom")
 	treeOOM, hasTree := e.slice.inTree("oom")
 	treeKills, _ := e.slice.inTree("oom_kill")
+	// OOMs of containers that stand are told by their own counters: this one's
+	// has not moved.
+	standing := e.standingOOMs()
 	switch {
 	case !hasTree && !hasLocal:
 		v.limit, v.confidence, v.why = limitUnknown, report.Proven, "no counter and no kernel log line of the kill was read"
+	case hasLocal && sliceOOM > 0 && c.podUnlimited():
+		v.limit, v.why = limitUnknown, "the pod's cgroup counts an oom at a limit that it has not now"
+		note(c.eventsEvidence(e.slice, true, "the pod's cgroup", "oom")...)
+		note(c.fileEvidence(e.slice.group.File("memory.max"), "", "max", "no limit"))
 	case hasLocal && sliceOOM > 0:
 		note(c.eventsEvidence(e.slice, true, "the pod's cgroup", "oom", "oom_kill")...)
 		if c.sliceRepeatsLimit(k) {
@@ -255,7 +300,10 @@ func (c *podCase) limitFromCounters(e oomEvidence, v *oomVerdict) {
 			return
 		}
 		v.limit, v.why = limitPod, "the pod's own oom counter moved, the container's did not"
-	case treeOOM > 0:
+		if hasTree && treeOOM > sliceOOM {
+			v.confidence = report.Likely // some OOMs were at limits of containers
+		}
+	case treeOOM > standing && hasTree:
 		// The group that counted it is gone, or the slice's own counter was not read.
 		note(c.eventsEvidence(e.slice, false, "the pod's cgroup", "oom", "oom_kill")...)
 		limit, limited := c.podMemoryLimit()
@@ -310,6 +358,9 @@ func (c *podCase) limitAbove(e oomEvidence, v *oomVerdict) {
 	for _, g := range e.above {
 		if oom, ok := g.inLocal("oom"); ok && oom > 0 {
 			v.limit, v.why = limitAllocatable, "kills in the pod, an oom at none of its levels, and the oom counter of "+g.group.Path+" moved"
+			if level := cgroup.ParsePath(g.group.Path).Level; level != cgroup.QOS && level != cgroup.Kubepods {
+				v.limit = limitAbovePods // the kubelet sets no limit there
+			}
 			v.because = append(v.because, c.eventsEvidence(g, true, g.group.Path, "oom")...)
 			return
 		}

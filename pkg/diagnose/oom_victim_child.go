@@ -26,7 +26,7 @@ func oomVictimChild(c *podCase) []report.Finding {
 			continue // the whole container died: this cgroup is not of a survivor
 		}
 		f := newFinding(report.OOMVictimChild, report.Proven, c.subject(k.Name),
-			fmt.Sprintf("%s of container %s OOM-killed while the container itself lives on since %s (%s): nothing in its status shows it.",
+			fmt.Sprintf("%s OOM-killed in container %s while the container itself lives on since %s (%s): nothing in its status shows it.",
 				was(kills), k.Name, utc(k.status.State.Running.StartedAt.Time), plural(int64(k.status.RestartCount), "restart")))
 		f.Because = append(c.eventsEvidence(scope, false, "the running container's cgroup", "oom_kill", "oom_group_kill"),
 			c.podField(k.field("status")+".state.running.startedAt", utc(k.status.State.Running.StartedAt.Time), "the cgroup is that of the container that runs now"))

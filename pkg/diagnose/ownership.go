@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -106,9 +105,3 @@ func (k container) finished() bool {
 func active(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 }
-
-// trusted says whether a checkpoint error leaves the state readable.
-func trusted(err error) bool { return err == nil || errors.Is(err, checkpoint.ErrCorrupt) }
-
-// podOnNode is the case of another pod of the same node.
-func (n *nodeCase) podOnNode(pod *corev1.Pod) *podCase { return newPodCase(n, pod) }

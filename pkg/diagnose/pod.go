@@ -28,7 +28,9 @@ type podCase struct {
 
 	shared func() []*cpuLevel // the pod's level and those above it
 	cpu    func() []containerCPU
-	oom    func() oomEvidence
+	// contended are the containers that wait for CPUs, not for a quota.
+	contended func() []contention
+	oom       func() oomEvidence
 }
 
 func newPodCase(n *nodeCase, pod *corev1.Pod) *podCase {
@@ -44,6 +46,7 @@ func newPodCase(n *nodeCase, pod *corev1.Pod) *podCase {
 	}
 	c.shared = sync.OnceValue(c.sharedLevels)
 	c.cpu = sync.OnceValue(c.analyseCPU)
+	c.contended = sync.OnceValue(c.contentions)
 	c.oom = sync.OnceValue(c.gatherOOM)
 	return c
 }
@@ -62,7 +65,7 @@ func (c *podCase) subject(container string) report.Subject {
 
 // podField is a value of the pod's object.
 func (c *podCase) podField(field, value, means string) report.Evidence {
-	return report.Evidence{Source: "api:pods/" + c.pod.Namespace + "/" + c.pod.Name, Field: field, Value: value, Means: means}
+	return report.Evidence{Source: "api:pods/" + c.pod.Namespace + "/" + c.pod.Name, Field: field, Value: clip(value), Means: clip(means)}
 }
 
 // container is a container of the spec with its status.
@@ -223,12 +226,7 @@ func lastSeen(e corev1.Event) time.Time {
 
 // eventEvidence quotes an event.
 func eventEvidence(e corev1.Event, means string) report.Evidence {
-	value := e.Message
-	const most = 300
-	if r := []rune(value); len(r) > most {
-		value = string(r[:most]) + "…"
-	}
-	return report.Evidence{Source: "api:events/" + e.Namespace + "/" + e.Name, Field: e.Reason, Value: value, Means: means, At: metav1.NewTime(lastSeen(e))}
+	return report.Evidence{Source: "api:events/" + e.Namespace + "/" + e.Name, Field: e.Reason, Value: clip(e.Message), Means: means, At: metav1.NewTime(lastSeen(e))}
 }
 
 // eventContainer is the container an event speaks of ("spec.containers{app}").

@@ -51,7 +51,25 @@ func cores(c float64) string {
 	return trimZeros(strconv.FormatFloat(c, 'f', 3, 64)) + " CPU"
 }
 
-func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func utc(t time.Time) string {
+	if t.IsZero() {
+		return "an unknown time"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// clip cuts a text of the API that anyone could have made long.
+func clip(s string) string {
+	const most = 400
+	if len(s) <= most {
+		return s
+	}
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most]) + "…"
+}
 
 // plural gives "1 period", "2 periods".
 func plural[N int | int64 | uint64](n N, noun string) string {

@@ -22,9 +22,14 @@ const (
 const (
 	CPUQuotaOnExclusiveCPUs Code = "cpu-quota-on-exclusive-cpus"
 	CPUFilesDifferFromSpec  Code = "cpu-files-differ-from-spec"
+	KernelQuotaBug          Code = "kernel-quota-bug"
 	CPUQuotaThrottled       Code = "cpu-quota-throttled"
 	CPUQuotaBurstThrottled  Code = "cpu-quota-burst-throttled"
 	CPUParentThrottled      Code = "cpu-parent-throttled"
+	CPUInitThrottled        Code = "cpu-init-throttled"
+	CPULimitBelowFloor      Code = "cpu-limit-below-floor"
+	CPUStarvedByWeight      Code = "cpu-starved-by-weight"
+	CPUSharedPoolCrowded    Code = "cpu-shared-pool-crowded"
 	CPUWeightFormulasDiffer Code = "cpu-weight-formulas-differ"
 	CPUNotThrottled         Code = "cpu-not-throttled"
 	CPUThrottleHistoryOnly  Code = "cpu-throttle-history-only"
@@ -40,8 +45,11 @@ const (
 	NodeAllocatableOOM        Code = "node-allocatable-oom"
 	NodeOOM                   Code = "node-oom"
 	NUMAConstrainedOOM        Code = "numa-constrained-oom"
+	SystemdOOMDKill           Code = "systemd-oomd-kill"
 	NestedCgroupOOM           Code = "nested-cgroup-oom"
 	OOMVictimChild            Code = "oom-victim-child"
+	OOMScoreAdjDiffers        Code = "oom-score-adj-differs"
+	NodeOOMNext               Code = "node-oom-next"
 	OOMGroupKill              Code = "oom-group-kill"
 	InitContainerOOM          Code = "init-container-oom"
 	ContainerStartOOM         Code = "container-start-oom"
@@ -53,7 +61,17 @@ const (
 	MemoryFilledByPageCache   Code = "memory-filled-by-page-cache"
 	MemoryFilledByKernel      Code = "memory-filled-by-kernel"
 	MemoryFilesDifferFromSpec Code = "memory-files-differ-from-spec"
+	MemoryReclaimThrash       Code = "memory-reclaim-thrash"
+	MemoryHighThrottled       Code = "memory-high-throttled"
+	MemoryNearLimit           Code = "memory-near-limit"
+	SwapLimited               Code = "swap-limited"
+	EvictedNodePressure       Code = "evicted-node-pressure"
+	EvictedLocalStorage       Code = "evicted-local-storage"
+	EvictionUnfinished        Code = "eviction-unfinished"
+	EvictionNext              Code = "eviction-next"
 	CrashLoopBackOff          Code = "crash-loop-backoff"
+	PIDsLimitReached          Code = "pids-limit-reached"
+	UnitMistake               Code = "unit-mistake"
 	MemoryHealthy             Code = "memory-healthy"
 )
 
@@ -67,12 +85,15 @@ const (
 	SharedPolicyNone        Code = "shared-pool-policy-none"
 	SidecarBreaksGuaranteed Code = "sidecar-breaks-guaranteed"
 	CPUSetDrift             Code = "cpuset-drift"
+	ReservedInSharedPool    Code = "reserved-cpus-in-shared-pool"
 )
 
 // Codes of admission.
 const (
 	KubeletCheckpointInvalid Code = "kubelet-checkpoint-invalid"
 	RefusalUnexplained       Code = "refusal-unexplained"
+	ResizeInfeasible         Code = "resize-infeasible"
+	ResizePending            Code = "resize-pending"
 )
 
 // Codes of no other group.
@@ -98,9 +119,14 @@ var catalogue = []Entry{
 	{CgroupV1Unsupported, GroupCPU, Warning, "cgroup v1 or hybrid: no figures are read from it"},
 	{CPUQuotaOnExclusiveCPUs, GroupCPU, Warning, "a CFS quota is left on exclusively pinned CPUs"},
 	{CPUFilesDifferFromSpec, GroupCPU, Warning, "the cgroup's CPU files are not what the pod's spec asks for"},
+	{KernelQuotaBug, GroupCPU, Warning, "an old kernel lets unused quota expire: throttled below the limit"},
 	{CPUQuotaThrottled, GroupCPU, Warning, "use reaches the CPU limit, period after period"},
 	{CPUQuotaBurstThrottled, GroupCPU, Warning, "parallel threads exhaust the quota although average use is below the limit"},
 	{CPUParentThrottled, GroupCPU, Warning, "a cgroup above the container throttles it"},
+	{CPUInitThrottled, GroupCPU, Info, "throttled only while it started"},
+	{CPULimitBelowFloor, GroupCPU, Info, "the limit is below the least quota, which is in force instead"},
+	{CPUStarvedByWeight, GroupCPU, Warning, "waits for CPUs that siblings of more weight use, not for a quota"},
+	{CPUSharedPoolCrowded, GroupCPU, Warning, "exclusive CPUs leave the shared pool too small"},
 	{CPUWeightFormulasDiffer, GroupCPU, Info, "siblings got their cpu.weight by different formulas"},
 	{CPUNotThrottled, GroupCPU, Info, "no CPU quota holds the container back"},
 	{CPUThrottleHistoryOnly, GroupCPU, Info, "throttled in the past, not in the sample"},
@@ -111,8 +137,11 @@ var catalogue = []Entry{
 	{NodeAllocatableOOM, GroupMemory, Critical, "killed at the limit of all pods (node allocatable) or of a QoS class"},
 	{NodeOOM, GroupMemory, Critical, "the node ran out of memory"},
 	{NUMAConstrainedOOM, GroupMemory, Critical, "the allowed NUMA nodes ran out of memory"},
+	{SystemdOOMDKill, GroupMemory, Critical, "systemd-oomd killed the cgroup for pressure or swap"},
 	{NestedCgroupOOM, GroupMemory, Warning, "a cgroup inside the container hit its own limit"},
 	{OOMVictimChild, GroupMemory, Warning, "a process was OOM-killed, the container lives on"},
+	{OOMScoreAdjDiffers, GroupMemory, Warning, "a process has another oom_score_adj than the kubelet gave it"},
+	{NodeOOMNext, GroupMemory, Info, "whom the kernel would kill first if the node ran out of memory"},
 	{OOMGroupKill, GroupMemory, Info, "memory.oom.group killed the whole container"},
 	{InitContainerOOM, GroupMemory, Critical, "an init container was OOM-killed"},
 	{ContainerStartOOM, GroupMemory, Critical, "the container cannot start: memory outlives it"},
@@ -124,7 +153,17 @@ var catalogue = []Entry{
 	{MemoryFilledByPageCache, GroupMemory, Info, "page cache fills it, which the kernel can take back"},
 	{MemoryFilledByKernel, GroupMemory, Info, "kernel memory fills it: slab, page tables, sockets"},
 	{MemoryFilesDifferFromSpec, GroupMemory, Warning, "the cgroup's memory files are not what the pod's spec asks for"},
+	{MemoryReclaimThrash, GroupMemory, Warning, "the limit makes it read the same pages again and again"},
+	{MemoryHighThrottled, GroupMemory, Warning, "memory.high makes it reclaim and wait"},
+	{MemoryNearLimit, GroupMemory, Warning, "what cannot be taken back is close to the limit"},
+	{SwapLimited, GroupMemory, Info, "swap is limited in proportion to the memory request"},
+	{EvictedNodePressure, GroupMemory, Critical, "evicted: the node was short of memory, disk or processes"},
+	{EvictedLocalStorage, GroupMemory, Critical, "evicted: the pod exceeded a limit of its own for local storage"},
+	{EvictionUnfinished, GroupMemory, Critical, "an eviction was attempted, and the pod runs on"},
+	{EvictionNext, GroupMemory, Warning, "the kubelet would evict this pod next"},
 	{CrashLoopBackOff, GroupMemory, Info, "waiting for the next restart"},
+	{PIDsLimitReached, GroupMemory, Critical, "forks are refused: a limit of processes is met"},
+	{UnitMistake, GroupMemory, Info, "a quantity looks as if it had the wrong unit"},
 	{MemoryHealthy, GroupMemory, Info, "no sign of memory trouble"},
 	{ExclusiveCPUs, GroupPlacement, Info, "the container owns its CPUs"},
 	{SharedNotGuaranteed, GroupPlacement, Info, "shared CPUs: the pod is not Guaranteed"},
@@ -134,8 +173,11 @@ var catalogue = []Entry{
 	{SharedPolicyNone, GroupPlacement, Info, "shared CPUs: the CPU Manager's policy is none"},
 	{SidecarBreaksGuaranteed, GroupPlacement, Warning, "another container of the pod costs it its exclusive CPUs"},
 	{CPUSetDrift, GroupPlacement, Warning, "the cgroup's cpuset is not the checkpoint's"},
+	{ReservedInSharedPool, GroupPlacement, Info, "the reserved CPUs are part of the shared pool, by design"},
 	{KubeletCheckpointInvalid, GroupAdmission, Critical, "the kubelet refuses its checkpoint file"},
 	{RefusalUnexplained, GroupAdmission, Critical, "the kubelet refused the pod"},
+	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
+	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},
 }

@@ -83,12 +83,17 @@ type Resources struct {
 // ResourceLevel is one cgroup on the way from a container to the root. Name is
 // the container's at level "container", else the pod's or the group's.
 type ResourceLevel struct {
-	Name        string       `json:"name"`
-	Level       string       `json:"level"`
-	Cgroup      string       `json:"cgroup,omitempty"`
-	CPU         *CPUFacts    `json:"cpu,omitempty"`
-	Memory      *MemoryFacts `json:"memory,omitempty"`
-	OOMScoreAdj *int         `json:"oomScoreAdj,omitempty"`
+	Name   string       `json:"name"`
+	Level  string       `json:"level"`
+	Cgroup string       `json:"cgroup,omitempty"`
+	CPU    *CPUFacts    `json:"cpu,omitempty"`
+	Memory *MemoryFacts `json:"memory,omitempty"`
+	// OOMScoreAdj is what the kubelet gives a container's processes, OOMScoreAdjRule
+	// how it comes about, and OOMScoreAdjLive the values that the processes have,
+	// each once, ascending.
+	OOMScoreAdj     *int   `json:"oomScoreAdj,omitempty"`
+	OOMScoreAdjRule string `json:"oomScoreAdjRule,omitempty"`
+	OOMScoreAdjLive []int  `json:"oomScoreAdjLive,omitempty"`
 }
 
 // CPUFacts are in microseconds but for Throttled and Periods, which count

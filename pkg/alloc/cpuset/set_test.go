@@ -1,6 +1,7 @@
 package cpuset
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -158,7 +159,7 @@ func TestNextAtTheEnds(t *testing.T) {
 	for _, tc := range []struct {
 		after, want int
 		ok          bool
-	}{{-1 << 62, 0, true}, {-1, 0, true}, {0, MaxCPUs - 1, true}, {MaxCPUs - 1, 0, false}, {1<<63 - 1, 0, false}} {
+	}{{math.MinInt, 0, true}, {-1, 0, true}, {0, MaxCPUs - 1, true}, {MaxCPUs - 1, 0, false}, {math.MaxInt, 0, false}} {
 		if id, ok := s.Next(tc.after); id != tc.want || ok != tc.ok {
 			t.Errorf("Next(%d) = %d, %v, want %d, %v", tc.after, id, ok, tc.want, tc.ok)
 		}

@@ -1,6 +1,9 @@
 package kernlog
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Boot is one instant known by both clocks of a node, from which times since
 // boot become absolute. Its location is taken for that of times without a zone.
@@ -91,6 +94,12 @@ type Kill struct {
 	// limit of UnlimitedKB is none.
 	SwapUsageKB, SwapLimitKB uint64
 	HasSwap                  bool
+
+	// RAMPages and ReservedPages are all page frames of the node and those that the
+	// kernel does not hand out, TotalSwapKB is all swap in KiB, if HasRAM. Only the
+	// report of a Global OOM has them.
+	RAMPages, ReservedPages, TotalSwapKB uint64
+	HasRAM                               bool
 
 	// Stats is the memory.stat of OOMMemcg. Kernels that print it as one
 	// message cut its end off.
@@ -209,7 +218,7 @@ type Note struct {
 	Kind NoteKind
 	Time Stamp
 	Line int
-	Text string // cut to 200 bytes
+	Text string // cut to maxNote bytes
 }
 
 // NoteKind says what a note is about.
@@ -224,7 +233,23 @@ const (
 	PeriodScaled
 	// MemoryFailure: a page was lost to a hardware error.
 	MemoryFailure
+	// ForkRejected: a fork met a pids.max, the first time in the cgroup that the
+	// text names. It is that of the forking process, not that of the limit.
+	ForkRejected
 )
+
+// maxNote holds a line with the cgroup path of a container.
+const maxNote = 400
+
+// ForkRejectedIn is the cgroup path that a note of kind ForkRejected names; ""
+// if it is none or was cut.
+func (n Note) ForkRejectedIn() string {
+	memcg, ok := strings.CutPrefix(n.Text, string(forkPrefix))
+	if n.Kind != ForkRejected || !ok || len(n.Text) == maxNote {
+		return ""
+	}
+	return memcg
+}
 
 // MaxNotes bounds the notes of a log.
 const MaxNotes = 1000

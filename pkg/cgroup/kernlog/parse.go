@@ -159,7 +159,12 @@ var (
 	periodScaled   = []byte("period too short, scaling up")
 	hardwarePrefix = []byte("Memory failure: ")
 	panicPrefix    = []byte("Kernel panic - not syncing: Out of memory")
+	forkPrefix     = []byte("cgroup: fork rejected by pids controller in ")
 	panicOnOOM     = []byte("panic_on_oom is enabled")
+
+	totalSwapPrefix = []byte("Total swap = ")
+	ramSuffix       = []byte(" pages RAM")
+	reservedSuffix  = []byte(" pages reserved")
 )
 
 // message reads one message and sorts it by how it begins.
@@ -220,6 +225,10 @@ func (p *parser) message(number int, h head, text []byte) {
 			return
 		}
 	case 'T':
+		if rest, ok := bytes.CutPrefix(text, totalSwapPrefix); ok {
+			p.totalSwap(rest)
+			return
+		}
 		if bytes.HasPrefix(text, tasksPrefix) {
 			p.current()
 			p.section, p.columns = sectionTasks, nil
@@ -260,6 +269,14 @@ func (p *parser) message(number int, h head, text []byte) {
 			p.note(PeriodScaled, number, h, text)
 			return
 		}
+		if bytes.HasPrefix(text, forkPrefix) {
+			p.note(ForkRejected, number, h, text)
+			return
+		}
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		if p.pages(text) {
+			return
+		}
 	case '[':
 		if columns, ok := parseTaskHeader(text); ok {
 			p.current()
@@ -290,6 +307,6 @@ func (p *parser) message(number int, h head, text []byte) {
 
 func (p *parser) note(kind NoteKind, number int, h head, text []byte) {
 	if len(p.log.Notes) < MaxNotes {
-		p.log.Notes = append(p.log.Notes, Note{Kind: kind, Time: p.boot.stamp(h), Line: number, Text: string(text[:min(len(text), 200)])})
+		p.log.Notes = append(p.log.Notes, Note{Kind: kind, Time: p.boot.stamp(h), Line: number, Text: string(text[:min(len(text), maxNote)])})
 	}
 }

@@ -105,6 +105,7 @@ func TestSampleBlocks(t *testing.T) {
 		{Tasks: 1, Kill: with(func(k *Kill) {
 			k.Time, k.Line, k.PID = uptime(116464436*time.Microsecond), 38, 333
 			k.Constraint, k.MemsAllowed, k.Global, k.TaskMemcg = ConstraintNone, "0-1", true, pod9+"/cri-containerd-a9.scope"
+			k.RAMPages, k.ReservedPages, k.HasRAM = 262014, 14154, true
 			k.Victims = []Victim{victim(333, "eat", 2828708, 888692, 0, 1548, 1820, 1000)}
 		})},
 		{Kill: with(func(k *Kill) {
@@ -124,6 +125,7 @@ func TestSampleBlocks(t *testing.T) {
 		{Tasks: 1, Kill: with(func(k *Kill) {
 			k.Time, k.Line, k.PID = uptime(102933026*time.Microsecond), 36, 280
 			k.Constraint, k.MemsAllowed, k.Global, k.TaskMemcg = ConstraintNone, "0-1", true, pod9+"/cri-containerd-a9.scope"
+			k.RAMPages, k.ReservedPages, k.HasRAM = 262014, 12831, true
 			k.Victims = []Victim{victim(280, "eat", 2763100, 891592, 4, 1552, 1832, 1000)}
 		})},
 		{Kill: with(func(k *Kill) {
@@ -471,7 +473,8 @@ func TestNotes(t *testing.T) {
 	got := Parse([]byte(`[    1.000000] cfs_period_timer[cpu3]: period too short, scaling up (new cfs_period_us = 2000, cfs_quota_us = 1000)
 [    2.000000] Memory failure: 0x12345: recovery action for dirty LRU page: Recovered
 [    3.000000] Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled
-[    4.000000] Kernel panic - not syncing: Attempted to kill init!
+[    4.000000] cgroup: fork rejected by pids controller in /kubepods.slice/kubepods-pod1.slice
+[    5.000000] Kernel panic - not syncing: Attempted to kill init!
 `), Boot{})
 	var kinds []NoteKind
 	for i, n := range got.Notes {
@@ -480,8 +483,27 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 	}
-	if diff := cmp.Diff([]NoteKind{PeriodScaled, MemoryFailure, PanicOnOOM}, kinds); diff != "" {
+	if diff := cmp.Diff([]NoteKind{PeriodScaled, MemoryFailure, PanicOnOOM, ForkRejected}, kinds); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestForkRejectedIn(t *testing.T) {
+	scope := "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod00000000_0000_4000_8000_001963381606.slice/cri-containerd-" + strings.Repeat("a", 64) + ".scope"
+	for _, c := range []struct {
+		name, in, want string
+	}{
+		{"a container's", scope, scope},
+		{"the root", "/", "/"},
+		{"longer than a note", "/" + strings.Repeat("x", 500), ""},
+	} {
+		got := Parse([]byte("[    1.000000] cgroup: fork rejected by pids controller in "+c.in+"\n"), Boot{})
+		if len(got.Notes) != 1 || got.Notes[0].ForkRejectedIn() != c.want {
+			t.Errorf("%s: %+v", c.name, got.Notes)
+		}
+	}
+	if got := (Note{Kind: MemoryFailure, Text: string(forkPrefix) + "/x"}).ForkRejectedIn(); got != "" {
+		t.Errorf("of another kind: %q", got)
 	}
 }
 

@@ -86,6 +86,30 @@ func (r *report) addStat(key []byte, value uint64) {
 	r.Stats = append(r.Stats, Stat{Key: internKey(key), Value: value})
 }
 
+// pages reads "262014 pages RAM" and "14154 pages reserved", which stand in other
+// dumps of the kernel's too: only those of a report that has begun count.
+func (p *parser) pages(text []byte) bool {
+	if p.open == nil || p.open.guessed || len(text) > 64 {
+		return false
+	}
+	if digits, ok := bytes.CutSuffix(text, ramSuffix); ok {
+		n, ok := parseUint(digits)
+		p.open.RAMPages, p.open.HasRAM = n, ok
+		return true
+	}
+	if digits, ok := bytes.CutSuffix(text, reservedSuffix); ok {
+		p.open.ReservedPages, _ = parseUint(digits)
+		return true
+	}
+	return false
+}
+
+func (p *parser) totalSwap(text []byte) {
+	if p.open != nil && !p.open.guessed {
+		p.open.TotalSwapKB, _ = parseUint(bytes.TrimSuffix(text, []byte("kB")))
+	}
+}
+
 func (p *parser) addTask(t Task) {
 	if p.tasks == maxTasks {
 		p.open.Truncated = true
