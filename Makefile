@@ -6,6 +6,9 @@ export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 GO ?= go
 BIN := bin/kubectl-noderes
 FUZZTIME ?= 10s
+# Random scenarios of `make conformance`, and their seed; 0 takes one from the clock.
+SCENARIOS ?= 20000
+SEED ?= 0
 # Runs of each command that `make bench` compares.
 RUNS ?= 30
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.1
@@ -18,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+.PHONY: demo build test conformance lint fmt vet staticcheck bench fuzz update-golden generate dist clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -34,6 +37,10 @@ build:
 ## test: everything, without a cluster or a network
 test:
 	$(GO) test ./...
+
+## conformance: replay and kubelet 1.37 on SCENARIOS random scenarios; the first build of the kubelet's code takes long
+conformance:
+	cd test/kubelet && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
 
 ## lint: gofmt, go vet, staticcheck
 lint: fmt vet staticcheck

@@ -79,17 +79,26 @@ func cpuRequest(pod *corev1.Pod, c *corev1.Container, r Rules) (resource.Quantit
 	if c == nil {
 		return resource.Quantity{}, false
 	}
-	if r.InPlacePodVerticalScaling {
-		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-			for i := range statuses {
-				if q, ok := statuses[i].AllocatedResources[corev1.ResourceCPU]; ok && statuses[i].Name == c.Name {
-					return q, true
-				}
-			}
-		}
+	if q, ok := allocated(pod, c, r)[corev1.ResourceCPU]; ok {
+		return q, true
 	}
 	q, ok := c.Resources.Requests[corev1.ResourceCPU]
 	return q, ok
+}
+
+// allocated returns what the pod's status tells as allocated to a container, which after an in-place resize is not what its spec says.
+func allocated(pod *corev1.Pod, c *corev1.Container, r Rules) corev1.ResourceList {
+	if !r.InPlacePodVerticalScaling {
+		return nil
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == c.Name {
+				return statuses[i].AllocatedResources
+			}
+		}
+	}
+	return nil
 }
 
 // isIntegral reports whether q is a whole number; Value rounds up.

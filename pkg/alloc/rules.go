@@ -23,6 +23,21 @@ type Rules struct {
 	// PodLevelResourceManagers is on too (from 1.36 on). Before, with the gate off, its containers were taken by their own requests.
 	PodLevelAlwaysShared bool
 
+	// CPUManagerPolicyAlphaOptions and CPUManagerPolicyBetaOptions allow the static policy's options of these stages.
+	CPUManagerPolicyAlphaOptions, CPUManagerPolicyBetaOptions bool
+	// StrictCPUReservationBeta and PreferAlignUncoreBeta: these options are not stable yet.
+	StrictCPUReservationBeta, PreferAlignUncoreBeta bool
+	// TopologyManagerPolicyBetaOptions allows the topology manager's option max-allowable-numa-nodes while it is beta.
+	TopologyManagerPolicyBetaOptions, MaxAllowableNUMANodesBeta bool
+	// SMTCheckFirst: full-pcpus-only is checked before it is seen that a container has its CPUs already (to 1.36).
+	SMTCheckFirst bool
+	// DistributeHeedsSockets: distribute-cpus-across-numa with align-by-socket prefers nodes of one socket, and DistributeClamps: no node
+	// is asked for more than each of the chosen has (from 1.37 on).
+	DistributeHeedsSockets, DistributeClamps bool
+	// MemoryPinsNothing: a container without memory requests goes through the memory manager all the same, and is refused where no hint
+	// was given (to 1.36).
+	MemoryPinsNothing bool
+
 	// CPUCheckpoint and MemoryCheckpoint are the forms in which the kubelet writes its state files.
 	CPUCheckpoint, MemoryCheckpoint int
 }
@@ -52,8 +67,20 @@ func rulesOf(minor int, c kubeletconfig.Config) Rules {
 		PodLevelResourcesFixKubeletQOSClass: gate("PodLevelResourcesFixKubeletQOSClass"),
 		InPlacePodVerticalScaling:           gate("InPlacePodVerticalScaling"),
 		PodLevelAlwaysShared:                minor >= 36,
-		CPUCheckpoint:                       2,
-		MemoryCheckpoint:                    1,
+
+		CPUManagerPolicyAlphaOptions:     gate("CPUManagerPolicyAlphaOptions"),
+		CPUManagerPolicyBetaOptions:      gate("CPUManagerPolicyBetaOptions"),
+		TopologyManagerPolicyBetaOptions: gate("TopologyManagerPolicyBetaOptions"),
+		MaxAllowableNUMANodesBeta:        minor <= 34,
+		StrictCPUReservationBeta:         minor <= 34,
+		PreferAlignUncoreBeta:            minor <= 35,
+		SMTCheckFirst:                    minor <= 36,
+		DistributeHeedsSockets:           minor >= 37,
+		DistributeClamps:                 minor >= 37,
+		MemoryPinsNothing:                minor <= 36,
+
+		CPUCheckpoint:    2,
+		MemoryCheckpoint: 1,
 	}
 	r.PodLevelResourceManagers = r.PodLevelResources && gate("PodLevelResourceManagers")
 	switch {

@@ -9,12 +9,16 @@ import (
 )
 
 func TestRulesFor(t *testing.T) {
-	r34 := Rules{Minor: 34, PodLevelResources: true, InPlacePodVerticalScaling: true, CPUCheckpoint: 2, MemoryCheckpoint: 1}
-	r35, r36 := r34, r34
-	r35.Minor = 35
-	r36.Minor, r36.PodLevelAlwaysShared = 36, true
+	r34 := Rules{Minor: 34, PodLevelResources: true, InPlacePodVerticalScaling: true, CPUCheckpoint: 2, MemoryCheckpoint: 1,
+		CPUManagerPolicyBetaOptions: true, TopologyManagerPolicyBetaOptions: true,
+		MaxAllowableNUMANodesBeta: true, StrictCPUReservationBeta: true, PreferAlignUncoreBeta: true, SMTCheckFirst: true, MemoryPinsNothing: true}
+	r35 := r34
+	r35.Minor, r35.MaxAllowableNUMANodesBeta, r35.StrictCPUReservationBeta = 35, false, false
+	r36 := r35
+	r36.Minor, r36.PreferAlignUncoreBeta, r36.PodLevelAlwaysShared = 36, false, true
 	r37 := r36
 	r37.Minor, r37.PodLevelResourcesFixKubeletQOSClass, r37.CPUCheckpoint, r37.MemoryCheckpoint = 37, true, 4, 3
+	r37.SMTCheckFirst, r37.MemoryPinsNothing, r37.DistributeHeedsSockets, r37.DistributeClamps = false, false, true, true
 	for _, tc := range []struct {
 		version string
 		want    Rules
@@ -63,7 +67,9 @@ func TestRulesWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Rules{r.Minor, tc.plr, tc.managers, tc.fix, tc.inPlace, r.Minor >= 36, tc.cpu, tc.memory}
+		want := r
+		want.PodLevelResources, want.PodLevelResourceManagers, want.PodLevelResourcesFixKubeletQOSClass = tc.plr, tc.managers, tc.fix
+		want.InPlacePodVerticalScaling, want.CPUCheckpoint, want.MemoryCheckpoint = tc.inPlace, tc.cpu, tc.memory
 		if d := cmp.Diff(want, r.With(c)); d != "" {
 			t.Errorf("%s with %s (-want +got):\n%s", tc.version, tc.config, d)
 		}

@@ -94,6 +94,12 @@ func (t *Topology) assemble(threads []thread, caches func(cpu int) ([]levelCache
 		}
 	}
 	slices.SortFunc(t.CPUs, func(a, b CPU) int { return cmp.Compare(a.ID, b.ID) })
+	t.count()
+	return nil
+}
+
+// count fills in the groups and counts from the CPUs, which are in order.
+func (t *Topology) count() {
 	t.Cores = t.group(func(c CPU) int { return c.Core })
 	t.Sockets = t.group(func(c CPU) int { return c.Socket })
 	t.UncoreCaches = t.group(func(c CPU) int { return c.UncoreCache })
@@ -107,7 +113,6 @@ func (t *Topology) assemble(threads []thread, caches func(cpu int) ([]levelCache
 		n := t.ensureNode(g.ID)
 		n.CPUs = g.CPUs
 	}
-	return nil
 }
 
 func (t *Topology) group(id func(CPU) int) []Group {

@@ -1,0 +1,63 @@
+package node_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/noderes/kubectl-noderes/test/scenario"
+)
+
+// The recordings are scenarios with what the kubelet's own managers made of them (test/kubelet -record).
+func TestRecorded(t *testing.T) {
+	files, err := filepath.Glob("testdata/kubelet-*.jsonl.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { replayRecording(t, file) })
+	}
+}
+
+func replayRecording(t *testing.T, file string) {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, differ := 0, 0
+	for dec := json.NewDecoder(bufio.NewReader(z)); ; n++ {
+		var line struct {
+			In  scenario.Scenario
+			Out scenario.Output
+		}
+		if err := dec.Decode(&line); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		got := scenario.Run(&line.In)
+		possible := append([]scenario.Output{got}, got.Alternatives...)
+		possible[0].Alternatives = nil
+		if slices.ContainsFunc(possible, func(o scenario.Output) bool { return cmp.Equal(line.Out, o) }) {
+			continue
+		}
+		if differ++; differ <= 3 {
+			t.Errorf("%s (-kubelet +replay):\n%s", line.In.ID, cmp.Diff(line.Out, possible[0]))
+		}
+	}
+	if n < 100 || differ > 0 {
+		t.Errorf("%d of %d scenarios differ", differ, n)
+	}
+}
