@@ -28,7 +28,10 @@ func exit137NotOOM(c *podCase) []report.Finding {
 	var out []report.Finding
 	for _, k := range c.containers() {
 		end := k.end()
-		if end == nil || end.ExitCode != 137 || end.Reason == reasonOOMKilled || end.Reason == "ContainerStatusUnknown" {
+		if end == nil || end.ExitCode != 137 || end.Reason == "ContainerStatusUnknown" {
+			continue
+		}
+		if _, stale := c.oom().before(end); end.Reason == reasonOOMKilled && !stale {
 			continue
 		}
 		if c.killedByOOMD(k, end) {
@@ -43,7 +46,7 @@ func exit137NotOOM(c *podCase) []report.Finding {
 			continue // neither the kill nor its absence is shown
 		}
 		confidence := report.Likely
-		if noKill == yes && (cause.sure || !found) {
+		if noKill == yes && found && cause.sure || noKill == yes && !found && end.Reason != reasonOOMKilled {
 			confidence = report.Proven
 		}
 		summary := fmt.Sprintf("Container %s ended by SIGKILL (exit code 137) at %s, and no OOM kill explains it", k.Name, utc(end.FinishedAt.Time))
@@ -68,6 +71,9 @@ func exit137NotOOM(c *podCase) []report.Finding {
 func (c *podCase) noOOMKill(k container, end *corev1.ContainerStateTerminated) (answer, []report.Evidence) {
 	e := c.oom()
 	id := cgroup.ContainerID(end.ContainerID)
+	if last, stale := e.before(end); stale {
+		return yes, []report.Evidence{killEvidence(last, fmt.Sprintf("the last OOM kill in this container, %s before its end", end.FinishedAt.Sub(last.Time.Wall).Round(time.Second)))}
+	}
 	if e.ofID(id) {
 		return no, nil
 	}
@@ -103,9 +109,8 @@ func bareKill(log kernlog.Log, end *corev1.ContainerStateTerminated) bool {
 
 // whoKilled looks for the sender of SIGKILL in status and events.
 func (c *podCase) whoKilled(k container, end *corev1.ContainerStateTerminated) (sigkillCause, bool) {
-	if c.pod.Status.Reason == "Evicted" {
-		return sigkillCause{text: "the kubelet evicted the pod", sure: true,
-			evidence: []report.Evidence{c.podField("status.reason", c.pod.Status.Reason, c.pod.Status.Message)}}, true
+	if cause, ok := c.endedByKubelet(); ok {
+		return cause, true
 	}
 	inRun := func(t time.Time) bool {
 		return !t.Before(end.StartedAt.Time) && !t.After(end.FinishedAt.Add(2*time.Second))
@@ -149,7 +154,10 @@ func (c *podCase) whoKilled(k container, end *corev1.ContainerStateTerminated) (
 	if kill != nil || probe != nil {
 		cause := sigkillCause{text: "its " + probeName(k, kill, probe) + " failed, SIGTERM was ignored, and SIGKILL followed after the grace period"}
 		if kill != nil {
-			cause.sure = inRun(lastSeen(*kill))
+			if cause.sure = inRun(lastSeen(*kill)); cause.sure {
+				cause.text = fmt.Sprintf("its %s failed: it was told to stop at %s, ignored that, and was killed %s later (grace period %d s)",
+					probeName(k, kill, probe), utc(lastSeen(*kill)), end.FinishedAt.Sub(lastSeen(*kill)).Round(time.Second), grace)
+			}
 			cause.evidence = append(cause.evidence, eventEvidence(*kill, "the kubelet stopped it for its probe"))
 		}
 		if probe != nil {
@@ -169,6 +177,36 @@ func (c *podCase) whoKilled(k container, end *corev1.ContainerStateTerminated) (
 			evidence: []report.Evidence{c.podField("metadata.deletionTimestamp", utc(t.Time), ""), graceEvidence}}, true
 	}
 	return sigkillCause{}, false
+}
+
+// endedByKubelet tells pods that were ended as a whole, by their status.
+func (c *podCase) endedByKubelet() (sigkillCause, bool) {
+	s := c.pod.Status
+	because := []report.Evidence{c.podField("status.reason", s.Reason, s.Message)}
+	for _, cond := range s.Conditions {
+		if cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue {
+			e := c.podField("status.conditions[DisruptionTarget]", cond.Reason, cond.Message)
+			e.At = cond.LastTransitionTime
+			because = append(because, e)
+		}
+	}
+	text := ""
+	switch {
+	case s.Reason == "Evicted":
+		text = "the kubelet evicted the pod"
+	case s.Reason == "DeadlineExceeded":
+		text = "the pod's activeDeadlineSeconds ran out"
+		if d := c.pod.Spec.ActiveDeadlineSeconds; d != nil {
+			because = append(because, c.podField("spec.activeDeadlineSeconds", fmt.Sprint(*d), "s"))
+		}
+	case s.Reason == "NodeShutdown", s.Reason == "Terminated" && strings.Contains(s.Message, "shutdown"):
+		text = "the node was shut down, and the kubelet ended its pods"
+	case s.Reason == "Preempting", s.Reason == "Preempted":
+		text = "the pod was preempted"
+	default:
+		return sigkillCause{}, false
+	}
+	return sigkillCause{text: text, sure: true, evidence: because}, true
 }
 
 // probeName says which probe it was: liveness, startup, or either.

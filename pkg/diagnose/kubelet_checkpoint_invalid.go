@@ -37,7 +37,8 @@ func podCheckpointInvalid(c *podCase) []report.Finding {
 // absent says whether a file was not there to be judged, for whatever reason.
 func isAbsent(err error) bool {
 	var gap *snapshot.GapError
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrNotCollected) || errors.As(err, &gap)
+	var unread notReadError
+	return errors.As(err, &unread) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrNotCollected) || errors.As(err, &gap)
 }
 
 func (n *nodeCase) checkpointFinding(subject report.Subject, path, manager, prefix string, err error, written, configured, field string) (report.Finding, bool) {

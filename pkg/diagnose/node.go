@@ -187,10 +187,16 @@ func (n *nodeCase) readCPUState() (checkpoint.CPUState, error) {
 	data, err := fs.ReadFile(n.fsys, path)
 	if err != nil {
 		n.gaps.miss(n.filePath(path), err, "who owns which CPUs", "the node pod")
-		return checkpoint.CPUState{}, err
+		return checkpoint.CPUState{}, notReadError{err}
 	}
 	return checkpoint.ReadCPU(data)
 }
+
+// notReadError is a file that this side could not read: nothing follows from it
+// for the kubelet, which reads its own.
+type notReadError struct{ error }
+
+func (e notReadError) Unwrap() error { return e.error }
 
 func (n *nodeCase) readMemoryState() (checkpoint.MemoryState, error) {
 	path := kubeletDir + "/memory_manager_state"
@@ -199,7 +205,7 @@ func (n *nodeCase) readMemoryState() (checkpoint.MemoryState, error) {
 		if n.configErr != nil || n.config.MemoryManagerPolicy == "Static" {
 			n.gaps.miss(n.filePath(path), err, "who has memory on which NUMA node", "the node pod")
 		}
-		return checkpoint.MemoryState{}, err
+		return checkpoint.MemoryState{}, notReadError{err}
 	}
 	return checkpoint.ReadMemory(data)
 }

@@ -3,7 +3,9 @@ package diagnose
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
@@ -131,6 +133,15 @@ func (c *podCase) containerOfKill(id string, kill kernlog.Kill) string {
 	return match
 }
 
+// limitBytes is the limit that was met, as the kernel printed it at the kill; 0
+// if it did not.
+func (k podKill) limitBytes() uint64 {
+	if !k.HasLimit || k.LimitKB >= kernlog.UnlimitedKB {
+		return 0
+	}
+	return k.LimitKB * 1024
+}
+
 // of are the kills of one container.
 func (e oomEvidence) of(container string) []podKill {
 	var out []podKill
@@ -145,6 +156,30 @@ func (e oomEvidence) of(container string) []podKill {
 // ofID says whether the log has a kill of this very container.
 func (e oomEvidence) ofID(id string) bool {
 	return id != "" && slices.ContainsFunc(e.kills, func(k podKill) bool { return k.id == id })
+}
+
+// killLag is how long after an OOM kill a container's end may be booked: clocks
+// of log and runtime differ, and a thrashing node is slow.
+const killLag = time.Minute
+
+// before says whether the log's kills of this very container all happened well
+// before its end, so that the end is not theirs: a child was killed, and the
+// container lived on.
+func (e oomEvidence) before(end *corev1.ContainerStateTerminated) (last podKill, ok bool) {
+	id := cgroup.ContainerID(end.ContainerID)
+	for _, k := range e.kills {
+		if id == "" || k.id != id {
+			continue
+		}
+		if !k.Time.HasWall || end.FinishedAt.IsZero() || end.FinishedAt.Sub(k.Time.Wall) < killLag {
+			return podKill{}, false
+		}
+		if end.StartedAt.Sub(k.Time.Wall) > killLag {
+			return podKill{}, false // killed before it was started: the clocks cannot be compared
+		}
+		last, ok = k, true
+	}
+	return last, ok && !bareKill(e.log, end)
 }
 
 // standingOOMs counts the OOMs that containers which still stand met.

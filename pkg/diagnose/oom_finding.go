@@ -86,6 +86,9 @@ func (c *podCase) endMeans(k container, e oomEvidence) string {
 	if end := k.end(); end.Reason == reasonOOMKilled {
 		return "the runtime saw the kill"
 	}
+	if _, stale := e.before(k.end()); stale {
+		return "the last exit, long after the kill"
+	}
 	if e.ofID(cgroup.ContainerID(k.end().ContainerID)) {
 		return "the runtime missed the kill: the kernel log has this container's"
 	}
@@ -99,9 +102,18 @@ func (c *podCase) limitText(v oomVerdict) (string, []report.Evidence) {
 	case limitContainer, limitPod:
 		var evidence []report.Evidence
 		value, known := uint64(0), false
+		if n := len(v.kills); n > 0 {
+			// The limit of then: it may have been resized since.
+			if value = v.kills[n-1].limitBytes(); value > 0 {
+				known = true
+				evidence = append(evidence, killLimitEvidence(v.kills[n-1]))
+			}
+		}
 		if g, ok := c.containerGroup(k.Name); ok && v.limit == limitContainer {
 			if l, err := g.MemoryMax(); err == nil && !l.Max {
-				value, known = l.Bytes, true
+				if !known {
+					value, known = l.Bytes, true
+				}
 				evidence = append(evidence, c.fileEvidence(g.File("memory.max"), "", l.String(), "container "+k.Name))
 			}
 		}
@@ -146,6 +158,13 @@ func (c *podCase) limitText(v oomVerdict) (string, []report.Evidence) {
 	return "", nil
 }
 
+// killLimitEvidence quotes the limit that the kernel printed with a kill.
+func killLimitEvidence(k podKill) report.Evidence {
+	e := killEvidence(k, "usage and limit of the cgroup at the kill")
+	e.Field, e.Value = "memory: usage, limit", fmt.Sprintf("%dkB, %dkB", k.UsageKB, k.LimitKB)
+	return e
+}
+
 // bothBytes shows a size with its exact value.
 func bothBytes(b uint64) string { return fmt.Sprintf("%s (%d bytes)", bytes(b), b) }
 
@@ -155,7 +174,7 @@ func (c *podCase) killCounts(e oomEvidence, k container) string {
 	ooms, okO := e.slice.inTree("oom")
 	kills, okK := e.slice.inTree("oom_kill")
 	switch {
-	case okO && okK:
+	case okO && okK && (kills > 0 || len(e.of(k.Name)) == 0):
 		parts = append(parts, fmt.Sprintf("%s and %s are counted in the pod's cgroup", plural(ooms, "OOM"), plural(kills, "kill")))
 	case len(e.of(k.Name)) > 0:
 		parts = append(parts, fmt.Sprintf("the kernel log has %s", plural(len(e.of(k.Name)), "kill")))
@@ -178,6 +197,9 @@ func (c *podCase) killCounts(e oomEvidence, k container) string {
 func (c *podCase) lastKill(v oomVerdict) string {
 	end := v.container.end()
 	var parts []string
+	if _, stale := c.oom().before(orNoEnd(end)); stale {
+		end = nil // that end is not the kill's
+	}
 	if end != nil && !end.FinishedAt.IsZero() && (end.Reason == reasonOOMKilled || c.oom().ofID(cgroup.ContainerID(end.ContainerID))) {
 		parts = append(parts, "the last exit was at "+utc(end.FinishedAt.Time))
 	}
@@ -260,4 +282,11 @@ func (c *podCase) oomRemedies(v oomVerdict) []report.Remedy {
 			Effect:  "The kernel picks the victim by use above request: a request near to use protects the pod.",
 		}}
 	}
+}
+
+func orNoEnd(end *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
+	if end == nil {
+		return &corev1.ContainerStateTerminated{}
+	}
+	return end
 }

@@ -174,7 +174,7 @@ func (c *podCase) limitOfKill(kill podKill, k container) (oomLimit, string) {
 		}
 		return limitContainer, "the kernel names the container's cgroup"
 	case cgroup.Pod:
-		if c.sliceRepeatsLimit(k) {
+		if c.sliceRepeatsLimitOf(k, kill.limitBytes()) {
 			return limitContainer, "the kernel names the pod's cgroup, which has the same limit, holds this container alone and the sandbox besides, and so is full first"
 		}
 		return limitPod, "the kernel names the pod's cgroup"
@@ -189,6 +189,15 @@ func (c *podCase) limitOfKill(kill podKill, k container) (oomLimit, string) {
 // own memory limit: the same value, and no other container beside it. An init
 // container runs alone but for the sidecars started before it.
 func (c *podCase) sliceRepeatsLimit(k container) bool {
+	limit, _ := c.podMemoryLimit()
+	return c.sliceRepeatsLimitOf(k, limit)
+}
+
+// sliceRepeatsLimitOf asks it of a limit that the pod's cgroup had at some
+// moment, 0 for none or not known. In a pod of one container that names its
+// limit the kubelet has nothing else to make the pod's limit of, whatever it
+// was before a resize.
+func (c *podCase) sliceRepeatsLimitOf(k container, limit uint64) bool {
 	own := c.ownMemoryLimits(k)
 	if len(own) == 0 {
 		return false
@@ -202,8 +211,8 @@ func (c *podCase) sliceRepeatsLimit(k container) bool {
 			return false
 		}
 	}
-	limit, known := c.podMemoryLimit()
-	return known && slices.Contains(own, limit)
+	alone := len(c.containers()) == 1 && c.pod.Spec.Resources == nil && len(c.pod.Spec.Overhead) == 0
+	return limit > 0 && (alone || slices.Contains(own, limit))
 }
 
 // ownMemoryLimits are the limits that the container itself names, as its cgroup

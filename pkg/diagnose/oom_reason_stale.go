@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -13,7 +14,13 @@ func oomReasonStale(c *podCase) []report.Finding {
 	var out []report.Finding
 	for _, k := range c.containers() {
 		end := k.end()
-		if end == nil || end.Reason != reasonOOMKilled || end.ExitCode == 137 {
+		if end == nil || end.Reason != reasonOOMKilled || k.init && !k.sidecar && end.ExitCode == 0 {
+			continue // an init container counts as failed by the kill, whatever its code
+		}
+		if end.ExitCode == 137 {
+			if f, ok := c.staleByTime(k); ok {
+				out = append(out, f)
+			}
 			continue
 		}
 		f := newFinding(report.OOMReasonStale, report.Proven, c.subject(k.Name),
@@ -26,4 +33,21 @@ func oomReasonStale(c *podCase) []report.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// staleByTime speaks of an end by SIGKILL long after the kernel log's last OOM
+// kill in that container.
+func (c *podCase) staleByTime(k container) (report.Finding, bool) {
+	end := k.end()
+	last, stale := c.oom().before(end)
+	if !stale {
+		return report.Finding{}, false
+	}
+	f := newFinding(report.OOMReasonStale, report.Likely, c.subject(k.Name),
+		fmt.Sprintf("Container %s is reported as OOMKilled, but it ended at %s, %s after the last OOM kill in it that the kernel log has: the reason is of that kill, the end has another cause.",
+			k.Name, utc(end.FinishedAt.Time), end.FinishedAt.Sub(last.Time.Wall).Round(time.Second)),
+		c.endEvidence(k, "the runtime keeps the reason of any OOM kill in the container's life"), killEvidence(last, "the last OOM kill in this container"))
+	f.Arithmetic = fmt.Sprintf("%s − %s = %s", utc(end.FinishedAt.Time), utc(last.Time.Wall), end.FinishedAt.Sub(last.Time.Wall).Round(time.Second))
+	f.Remedies = []report.Remedy{{Summary: "Look for who ended it then: probes, a stop, an eviction; and separately for what was OOM-killed before."}}
+	return f, true
 }

@@ -211,7 +211,7 @@ func TestTopMemory(t *testing.T) {
 				b.put(who, "memory.current", "18446744073709551615")
 				b.put(who, "memory.stat", "anon 18446744073709551615\nshmem 18446744073709551615")
 			}
-		}, share: "18446744073709551616.000", max: "1", held: ">=18446744073709551616.000 pod"},
+		}, share: "18446744073709551616.000", max: "1", held: ">=18446744073709551616.000 container app"},
 		{name: "the pod's limit", on: podLimitPod, share: "0.684", max: "167772160", held: "0.684 pod"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
