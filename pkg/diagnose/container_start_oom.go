@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -17,22 +20,34 @@ func containerStartOOM(c *podCase) []report.Finding {
 		if !c.startFailed(k) {
 			continue
 		}
+		said := strings.Contains(k.end().Message, "OOM-killed")
 		ooms, known := e.slice.inTree("oom")
-		if !known || ooms == 0 {
+		if (!known || ooms == 0) && !said {
 			continue
 		}
 		pod := e.slice.group
 		limit, limited := c.podMemoryLimit()
-		stat, statErr := pod.MemoryStat()
-		current, curErr := pod.MemoryCurrent()
-		if !limited || statErr != nil || curErr != nil {
+		var stat cgroup.MemoryStat
+		var current uint64
+		var statErr, curErr error
+		if c.groupsErr == nil {
+			stat, statErr = pod.MemoryStat()
+			current, curErr = pod.MemoryCurrent()
+		}
+		if c.groupsErr != nil || !limited || statErr != nil || curErr != nil {
+			if said {
+				out = append(out, c.startLimitTooLow(k))
+			}
 			continue
 		}
 		shmem, _ := stat.Shmem()
 		// With room left it was the start itself that needed too much, if the
 		// runtime says that it was an OOM at all.
 		full := float64(current) >= nearLimit*float64(limit) || float64(shmem) >= tmpfsShare*float64(limit)
-		if !full && !strings.Contains(k.end().Message, "OOM-killed") {
+		if !full {
+			if said {
+				out = append(out, c.startLimitTooLow(k))
+			}
 			continue
 		}
 		f := newFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
@@ -63,4 +78,24 @@ func containerStartOOM(c *podCase) []report.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// startLimitTooLow speaks of a start that the runtime itself calls an OOM where
+// nothing is known to be left behind: the limit is too small for the start.
+func (c *podCase) startLimitTooLow(k container) report.Finding {
+	e := c.oom()
+	limit := quantityOrNone(k.Resources.Limits, corev1.ResourceMemory)
+	f := newFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
+		fmt.Sprintf("Container %s cannot start: the runtime says that its own first process was OOM-killed while it set the container up; its memory limit of %s is too small for a start, or something left behind takes the room.", k.Name, limit),
+		c.endEvidence(k, clip(k.end().Message)),
+		c.podField(k.field("spec")+".resources.limits.memory", limit, "the runtime's own start needs some MiB of it"))
+	f.Because = append(f.Because, c.eventsEvidence(e.slice, false, "the pod's cgroup", "oom", "oom_kill")...)
+	if kills := e.of(k.Name); len(kills) > 0 {
+		f.Because = append(f.Because, killEvidence(kills[len(kills)-1], "the last kill in the kernel log"))
+	}
+	f.Remedies = []report.Remedy{{
+		Summary: fmt.Sprintf("Raise limits.memory of container %s.", k.Name),
+		Effect:  "The limit holds from the first process on, before the program itself runs.",
+	}}
+	return f
 }

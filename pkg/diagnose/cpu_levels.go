@@ -19,6 +19,10 @@ const (
 	reachesQuota = 0.95
 )
 
+// mostActive is how much longer than the sample its periods may add up to: files
+// of one sample are read one after the other.
+const mostActive = 1.5
+
 // cpuLevel is the CPU controller of one cgroup on a container's way to the
 // root: its quota, and what its counters say between the two samples, or since
 // the group was made where there is one reading only.
@@ -29,7 +33,9 @@ type cpuLevel struct {
 
 	max    cgroup.CPUMax
 	maxErr error
-	stat   cgroup.CPUStat // the latest reading
+	// assumed: cpu.max was not read, and max is what the spec makes it.
+	assumed bool
+	stat    cgroup.CPUStat // the latest reading
 	// statErr says why there is none.
 	statErr error
 
@@ -43,7 +49,7 @@ type cpuLevel struct {
 var errNoSample = errors.New("no second sample")
 
 // limited says whether the level has a quota.
-func (l *cpuLevel) limited() bool { return l.maxErr == nil && !l.max.Max }
+func (l *cpuLevel) limited() bool { return (l.maxErr == nil || l.assumed) && !l.max.Max }
 
 // throttles says whether the level throttles, by the sample where there is
 // one. sure is false where the reading is a life's total or the sample short.
@@ -52,7 +58,7 @@ func (l *cpuLevel) throttles() (yes, sure bool) {
 	if t.Periods < cgroup.LeastPeriods {
 		return false, false
 	}
-	return t.Ratio >= throttledShare, sampled && t.Periods >= cgroup.SurePeriods
+	return t.Ratio >= throttledShare, sampled && t.Periods >= cgroup.SurePeriods && !l.assumed
 }
 
 // best is the sample's rate, or the life's where there is no second sample.
@@ -74,11 +80,16 @@ type containerCPU struct {
 
 func (k *containerCPU) own() *cpuLevel { return k.levels[0] }
 
-// cpuLevel reads one group's CPU controller.
-func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group) *cpuLevel {
+// cpuLevel reads one group's CPU controller. wants are what its files should
+// hold, nil where nothing is written: counters without cpu.max are measured
+// against that.
+func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group, wants func() []cgroup.FileValues) *cpuLevel {
 	l := &cpuLevel{kind: kind, name: name, group: g}
 	if l.max, l.maxErr = g.CPUMax(); l.maxErr != nil && g.Path != "/" {
 		n.gaps.miss(n.filePath(g.File("cpu.max")), l.maxErr, "the CPU limit in force at "+string(kind)+" "+name, "")
+		if wants != nil {
+			l.max, l.assumed = assumedMax(wants())
+		}
 	}
 	if l.stat, l.statErr = g.CPUStat(); l.statErr != nil {
 		if g.Path == "/" {
@@ -113,8 +124,12 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group) *cpu
 		return l
 	}
 	l.rate, l.rateErr = cgroup.Throttling(counters(before), counters(after), n.wallUsec, quota, period)
-	if l.rateErr == nil && l.maxChanged(n) {
+	switch {
+	case l.rateErr != nil:
+	case l.maxChanged(n):
 		l.rateErr = errMaxChanged
+	case l.rate.ActiveShare > mostActive && l.rate.Periods >= cgroup.LeastPeriods:
+		l.rateErr = fmt.Errorf("%s of %s do not fit into %s", plural(l.rate.Periods, "period"), usec(float64(l.max.Period)), usec(float64(n.wallUsec)))
 	}
 	switch {
 	case l.rateErr != nil:
@@ -124,6 +139,20 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group) *cpu
 			"whether "+l.label()+" is throttled", "a longer sample")
 	}
 	return l
+}
+
+// assumedMax is the quota that cpu.max should hold.
+func assumedMax(wants []cgroup.FileValues) (cgroup.CPUMax, bool) {
+	for _, w := range wants {
+		if w.File != "cpu.max" || len(w.Accept) == 0 {
+			continue
+		}
+		var m cgroup.CPUMax
+		if n, err := fmt.Sscanf(w.Accept[0].Text, "%d %d", &m.Quota, &m.Period); err == nil && n == 2 && m.Quota > 0 && m.Period > 0 {
+			return m, true
+		}
+	}
+	return cgroup.CPUMax{}, false
 }
 
 // tooFew says that periods were cut short, but so few passed that nothing can
@@ -157,9 +186,9 @@ func (c *podCase) sharedLevels() []*cpuLevel {
 	if c.groupsErr != nil {
 		return nil
 	}
-	out := []*cpuLevel{c.cpuLevel(cgroup.Pod, c.pod.Name, c.groups.Pod)}
+	out := []*cpuLevel{c.cpuLevel(cgroup.Pod, c.pod.Name, c.groups.Pod, c.podWants)}
 	for _, g := range c.groups.Ancestors {
-		out = append(out, c.cpuLevel(cgroup.ParsePath(g.Path).Level, g.Path, g))
+		out = append(out, c.cpuLevel(cgroup.ParsePath(g.Path).Level, g.Path, g, nil))
 	}
 	return out
 }
@@ -172,7 +201,7 @@ func (c *podCase) analyseCPU() []containerCPU {
 		if !ok {
 			continue
 		}
-		levels := append([]*cpuLevel{c.cpuLevel(cgroup.Container, k.Name, g)}, c.shared()...)
+		levels := append([]*cpuLevel{c.cpuLevel(cgroup.Container, k.Name, g, func() []cgroup.FileValues { return c.containerWants(k.Name) })}, c.shared()...)
 		out = append(out, containerCPU{container: k, levels: levels})
 	}
 	return out

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
@@ -55,8 +56,13 @@ func (c *podCase) quiet(k containerCPU) (answer, report.Finding) {
 		}
 		t, sampled := l.best()
 		switch {
+		case i > 0 && l.limited() && l.statErr != nil && isAbsent(l.statErr):
+			confidence = report.Likely
+			continue
 		case l.statErr != nil || l.rateErr != nil && !sampled && t.Periods == 0 && !c.neverRan(l):
 			return unknown, report.Finding{}
+		case l.limited() && l.rateErr != nil && !errors.Is(l.rateErr, errNoSample):
+			return unknown, report.Finding{} // two samples that make no rate: the last alone tells nothing of now
 		case l.limited() && !hasPeriods(l) || sampled && tooFew(t):
 			return unknown, report.Finding{}
 		case sampled && t.Ratio >= throttledShare && t.Periods >= cgroup.LeastPeriods:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
@@ -68,8 +69,12 @@ func (c *podCase) quotaFinding(k containerCPU, l *cpuLevel, meters []*cpuLevel) 
 	if sampled {
 		window = "within " + usec(float64(t.WallUsec))
 	}
-	throttled := fmt.Sprintf("throttled in %d of %s (%s) %s at %s by its own limit of %s (cpu.max %s)",
-		t.Throttled, plural(t.Periods, "period"), percent(t.Ratio), window, l.label(), cores(limit), l.max)
+	file := "cpu.max " + l.max.String()
+	if l.assumed {
+		file += " by the spec; the file was not read"
+	}
+	throttled := fmt.Sprintf("throttled in %d of %s (%s) %s at %s by its own limit of %s (%s)",
+		t.Throttled, plural(t.Periods, "period"), percent(t.Ratio), window, l.label(), cores(limit), file)
 
 	atQuota := t.UsedOfQuota >= reachesQuota
 	code, why := report.CPUQuotaThrottled, fmt.Sprintf("use reaches the limit (%s of the quota of those periods)", percent(t.UsedOfQuota))
@@ -88,6 +93,9 @@ func (c *podCase) quotaFinding(k containerCPU, l *cpuLevel, meters []*cpuLevel) 
 	f := newFinding(code, confidence, c.subject(k.Name), fmt.Sprintf("Container %s is %s; %s.", k.Name, throttled, why))
 	for _, m := range meters {
 		f.Because = append(f.Because, c.throttleEvidence(m)...)
+	}
+	if l.assumed {
+		f.Because = append(f.Because, c.podField(k.field("spec")+".resources.limits.cpu", quantityOrNone(k.Resources.Limits, corev1.ResourceCPU), "stands in for cpu.max"))
 	}
 	f.Arithmetic = fmt.Sprintf("%d / %d = %s; %d µs used / (%d × %d µs) = %s of the quota", t.Throttled, t.Periods, percent(t.Ratio), t.UsageUsec, t.Periods, l.max.Quota, percent(t.UsedOfQuota))
 	if !t.HasUsage {

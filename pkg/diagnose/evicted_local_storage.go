@@ -49,7 +49,9 @@ func evictedLocalStorage(c *podCase) []report.Finding {
 				evidence = append(evidence, c.podField(k.field("spec")+".resources.limits.ephemeral-storage", q.String(), ""))
 			}
 		}
-		arithmetic = strings.Join(terms, ", ") + " → " + t.Limit + " (init containers count by their largest, not by their sum)"
+		if len(terms) > 0 {
+			arithmetic = strings.Join(terms, ", ") + " → " + t.Limit + " (init containers count by their largest, not by their sum)"
+		}
 		remedy = report.Remedy{Summary: "Raise limits.ephemeral-storage, or have logs rotated (containerLogMaxSize) and scratch files cleaned up.",
 			Effect: "The sum of the containers' limits bounds the pod as a whole, emptyDir volumes included."}
 	case eviction.ContainerStorageLimit:

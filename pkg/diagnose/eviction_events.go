@@ -179,7 +179,7 @@ func (n *nodeCase) signalCapacity(signal string) (int64, bool) {
 // statless says whether the event shows that the kubelet had no statistics of
 // the pod: only then it sends one for a shortage without the annotation.
 func (t evictionTry) statless() bool {
-	return t.event != nil && t.Kind == eviction.NodeLow && t.Threshold != "" && t.event.Annotations[eviction.StarvedResource] == ""
+	return t.event != nil && t.Kind == eviction.NodeLow && t.Threshold != "" && len(t.Consumers) == 0 && t.event.Annotations[eviction.StarvedResource] == ""
 }
 
 // rank says why this pod: by the kubelet's own list in its log, or by what the

@@ -135,7 +135,28 @@ func exitsFamily() family {
 			at := metav1.NewTime(b.end("app").FinishedAt.Add(time.Hour))
 			b.pod().DeletionTimestamp = &at
 		}, want: []string{proven}, lacks: []string{"is being deleted"}},
+		{name: "a child's OOM kill an hour before a probe's kill", on: sigkillPod, edit: inOrder(withProbe("liveness", 20*time.Second), oldKill("app")),
+			want: []string{limit, proven}, text: []string{"before its end", "was killed 20s later"}},
+		{name: "a child's OOM kill an hour before the end, which is reported as OOMKilled", on: sigkillPod, edit: inOrder(noEvents, withEnd("app", "OOMKilled", 137), oldKill("app")),
+			want: []string{limit, "oom-reason-stale@app likely", likely}, lacks: []string{"the last exit was at"}},
+		{name: "a deadline", on: sigkillPod, edit: inOrder(noEvents, onlyAPI, func(b *bundle) {
+			b.pod().Status.Phase, b.pod().Status.Reason = corev1.PodFailed, "DeadlineExceeded"
+		}), want: []string{likely}, text: []string{"activeDeadlineSeconds ran out"}},
+		{name: "a node that was shut down", on: sigkillPod, edit: inOrder(noEvents, onlyAPI, func(b *bundle) {
+			b.pod().Status.Phase, b.pod().Status.Reason = corev1.PodFailed, "Terminated"
+			b.pod().Status.Message = "Pod was terminated in response to imminent node shutdown."
+		}), want: []string{likely}, text: []string{"the node was shut down"}},
 	}}
+}
+
+// oldKill has the kernel log hold an OOM kill of the very container that ended,
+// an hour before its end.
+func oldKill(name string) func(*bundle) {
+	return func(b *bundle) {
+		b.end(name).StartedAt = metav1.NewTime(time.Date(2026, 11, 30, 5, 57, 0, 0, time.UTC))
+		b.kernelLog(b.block("pod-6.12", b.endedID(name)))
+		withPodEvents(counted{"oom": 1, "oom_kill": 1}, counted{"oom": 1})(b)
+	}
 }
 
 // evicted makes the pod one that the kubelet has evicted.

@@ -128,7 +128,13 @@ func (n *nodeCase) readSamples() {
 	first, last := samples[0], samples[len(samples)-1]
 	wall := last.Time.Sub(first.Time)
 	if first.Uptime > 0 && last.Uptime > 0 {
-		wall = last.Uptime - first.Uptime
+		up := last.Uptime - first.Uptime
+		// The clock may be set between the samples, by little.
+		if first.HasTime && last.HasTime && (up-wall).Abs() > max(2*time.Second, up/5) {
+			n.gaps.lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), fmt.Sprintf("the samples are %s apart by the clock and %s by uptime", wall, up), "counters cannot be made into rates", "two new samples")
+			return
+		}
+		wall = up
 	} else if !first.HasTime || !last.HasTime {
 		n.gaps.lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), "the samples carry no time", "counters cannot be made into rates", "")
 		return

@@ -97,7 +97,7 @@ func nodeReservationByWeight(n *nodeCase) []report.Finding {
 		return nil
 	}
 	max, maxErr := g.CPUMax()
-	if maxErr == nil && !max.Max {
+	if maxErr == nil && !max.Max || weight == 0 {
 		return nil
 	}
 	system := cgroup.Group{FS: n.fsys, Path: "/system.slice"}

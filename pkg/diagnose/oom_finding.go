@@ -14,6 +14,8 @@ import (
 // codeOf names the cause of a verdict.
 func (v oomVerdict) code() report.Code {
 	switch {
+	case v.limit == limitUnknown && v.container.init && !v.container.sidecar:
+		return report.InitContainerOOM // failed by the kill, whatever its exit code
 	case v.limit == limitUnknown:
 		return report.OOMCauseUnproven
 	case v.limit == limitNested:
@@ -52,6 +54,9 @@ func (c *podCase) oomFinding(v oomVerdict) (report.Finding, bool) {
 	when := c.lastKill(v)
 	switch v.limit {
 	case limitUnknown:
+		if code == report.InitContainerOOM {
+			f.Confidence = report.Likely
+		}
 		f.Summary = fmt.Sprintf("%s ended as OOMKilled%s, but nothing that was read shows which limit it met: %s. %s", what, when, v.why, c.remaining(v))
 		f.Because = append(f.Because, c.remainingEvidence(v)...)
 		f.Remedies = catchNextOOM()

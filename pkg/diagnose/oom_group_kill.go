@@ -15,6 +15,9 @@ func oomGroupKill(c *podCase) []report.Finding {
 		return nil
 	}
 	kills, _ := e.slice.inTree("oom_kill")
+	if kills < groups {
+		return nil // no kernel counts so
+	}
 	ooms, _ := e.slice.inTree("oom")
 	name := ""
 	if v := c.oomVictims(e); len(v) == 1 {

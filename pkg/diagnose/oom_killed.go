@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -157,9 +159,9 @@ func (c *podCase) limitFromLog(e oomEvidence, v *oomVerdict) bool {
 func (c *podCase) limitOfKill(kill podKill, k container) (oomLimit, string) {
 	switch kill.Constraint {
 	case kernlog.ConstraintCpuset:
-		return limitNUMA, "only NUMA nodes " + kill.MemsAllowed + " were allowed (cpuset.mems)"
+		return limitNUMA, "only NUMA " + nodesText(kill.MemsAllowed) + " allowed (cpuset.mems)"
 	case kernlog.ConstraintMemoryPolicy:
-		return limitNUMA, "only NUMA nodes " + kill.Nodemask + " were allowed (memory policy)"
+		return limitNUMA, "only NUMA " + nodesText(kill.Nodemask) + " allowed (memory policy)"
 	}
 	if kill.OOMMemcg == "" {
 		if kill.Global || kill.Constraint == kernlog.ConstraintNone {
@@ -183,6 +185,17 @@ func (c *podCase) limitOfKill(kill podKill, k container) (oomLimit, string) {
 	default:
 		return limitAbovePods, "the kernel names " + kill.OOMMemcg + ", above all pods"
 	}
+}
+
+// nodesText names NUMA nodes of the kernel's list.
+func nodesText(list string) string {
+	switch {
+	case list == "" || list == "(null)":
+		return "nodes that the log does not name were"
+	case strings.ContainsAny(list, ",-"):
+		return "nodes " + list + " were"
+	}
+	return "node " + list + " was"
 }
 
 // sliceRepeatsLimit says whether the pod's cgroup only repeats the container's
@@ -296,6 +309,11 @@ func (c *podCase) limitFromCounters(e oomEvidence, v *oomVerdict) {
 	// has not moved.
 	standing := e.standingOOMs()
 	switch {
+	case !hasTree && !hasLocal && ended != nil && len(c.systemOOMNear(ended.FinishedAt.Time)) > 0:
+		v.limit, v.confidence, v.why = limitNode, report.Likely, "the kubelet saw an OOM of no cgroup's limit at that moment"
+		for _, ev := range c.systemOOMNear(ended.FinishedAt.Time) {
+			note(eventEvidence(ev, "an OOM of no cgroup's limit, within seconds of the exit"))
+		}
 	case !hasTree && !hasLocal:
 		v.limit, v.confidence, v.why = limitUnknown, report.Proven, "no counter and no kernel log line of the kill was read"
 	case hasLocal && sliceOOM > 0 && c.podUnlimited():
@@ -383,6 +401,18 @@ func (c *podCase) limitAbove(e oomEvidence, v *oomVerdict) {
 // systemOOM are the kubelet's events of OOMs that no cgroup limit explains.
 func (c *podCase) systemOOM() []corev1.Event {
 	return c.eventsOf(func(e *corev1.Event) bool { return e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == c.name }, "SystemOOM")
+}
+
+// systemOOMNear are those around a container's end.
+func (c *podCase) systemOOMNear(at time.Time) []corev1.Event {
+	const near = 15 * time.Second
+	var out []corev1.Event
+	for _, e := range c.systemOOM() {
+		if lastSeen(e).Sub(at).Abs() <= near {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // startFailed says whether the container's last end is a start that the

@@ -157,8 +157,8 @@ func oomLimitsFamily() family {
 		}, want: []string{"memory-healthy@ proven"}},
 		{name: "a global OOM of an init container", on: initPod, edit: func(b *bundle) { b.kernelLog(b.block("global-6.12", b.endedID("migrate"))) }, want: []string{"node-oom@migrate proven"}},
 
-		{name: "cpuset.mems", on: oomPod, edit: onlyLog("cpuset-6.12"), want: []string{"numa-constrained-oom@app proven"}, text: []string{"only NUMA nodes 1 were allowed (cpuset.mems)"}},
-		{name: "a memory policy", on: oomPod, edit: onlyLog("mempolicy-6.1"), want: []string{"numa-constrained-oom@app proven"}, text: []string{"only NUMA nodes 1 were allowed (memory policy)"}},
+		{name: "cpuset.mems", on: oomPod, edit: onlyLog("cpuset-6.12"), want: []string{"numa-constrained-oom@app proven"}, text: []string{"only NUMA node 1 was allowed (cpuset.mems)"}},
+		{name: "a memory policy", on: oomPod, edit: onlyLog("mempolicy-6.1"), want: []string{"numa-constrained-oom@app proven"}, text: []string{"only NUMA node 1 was allowed (memory policy)"}},
 
 		{name: "a group that the application made", on: childPod, edit: inOrder(withoutLog, withNestedJob(counted{"oom": 3, "oom_kill": 2}, counted{"oom": 3, "oom_kill": 2}, "67108864")),
 			want: []string{"nested-cgroup-oom@app proven"}, text: []string{`\"job\"`, "64Mi (67108864 bytes)"}},
@@ -200,6 +200,17 @@ func oomLimitsFamily() family {
 
 		{name: "a volume outlives the container", on: tmpfsPod, want: []string{"container-start-oom@app proven"}, text: []string{"58.61Mi (61456384 bytes)", "sizeLimit 200Mi"}},
 		{name: "a start that failed for another reason", on: tmpfsPod, edit: inOrder(withoutLog, withPodEvents(nil, nil)), want: nil},
+		{name: "a start that the runtime calls an OOM, nothing left behind", on: tmpfsPod, edit: inOrder(onlyAPI, func(b *bundle) {
+			b.end("app").Message = "failed to create containerd task: runc create failed: container init was OOM-killed (memory limit too low?): unknown"
+		}), want: []string{"container-start-oom@app likely"}, text: []string{"too small for a start"}},
+		{name: "a SystemOOM at the end, no counters", on: oomPod, edit: inOrder(onlyAPI, func(b *bundle) {
+			at := b.end("app").FinishedAt
+			b.events = append(b.events, corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "smt2.2", Namespace: "default"}, LastTimestamp: at,
+				InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "smt2"}, Reason: "SystemOOM", Message: "System OOM encountered, victim process: eat, pid: 333"})
+		}), want: []string{"node-oom@app likely"}},
+		{name: "the limit was resized after the kill", on: oomPod, edit: func(b *bundle) {
+			b.put(podGroup, "memory.max", "268435456")
+		}, want: []string{container}, text: []string{"own memory limit of 128Mi (134217728 bytes)"}},
 		{name: "a start that failed with room to spare", on: tmpfsPod, edit: inOrder(withoutLog, func(b *bundle) {
 			b.put(podGroup, "memory.current", "2097152")
 			b.set(podGroup, "memory.stat", map[string]int64{"anon": 200_000, "file": 0, "shmem": 0})

@@ -74,6 +74,11 @@ func (c *podCase) liveCPUs(name string) (set string, file string, ok bool) {
 		return own.String(), g.File("cpuset.cpus"), true
 	}
 	effective, err := g.CPUSetCPUsEffective()
+	if err == nil && effective.IsEmpty() {
+		// The kernel never leaves a group without a CPU: the file was cut.
+		c.gaps.lack(c.filePath(g.File("cpuset.cpus.effective")), "the file is empty", "which CPUs container "+name+" really runs on", "")
+		return "", "", false
+	}
 	if err != nil {
 		c.gaps.miss(c.filePath(g.File("cpuset.cpus.effective")), err, "which CPUs container "+name+" really runs on", "")
 		return "", "", false

@@ -25,11 +25,14 @@ func pidsLimitReached(c *podCase) []report.Finding {
 	}
 	var out []report.Finding
 	seen := map[string]bool{}
-	for _, chain := range c.pidsChains() {
-		f, level, ok := c.pidsRefused(chain)
-		if ok && !seen[level] {
-			seen[level] = true
-			out = append(out, f)
+	// What was refused says more of a level than that it is full.
+	for _, orFull := range []bool{false, true} {
+		for _, chain := range c.pidsChains() {
+			f, level, ok := c.pidsRefused(chain, orFull)
+			if ok && !seen[level] {
+				seen[level] = true
+				out = append(out, f)
+			}
 		}
 	}
 	if len(out) == 0 {
@@ -95,8 +98,8 @@ func (c *podCase) pidsChains() []pidsChain {
 }
 
 // pidsRefused gives a finding if the chain's groups count refused forks, or are
-// full now. level is the path of the group whose limit it was.
-func (c *podCase) pidsRefused(way pidsChain) (f report.Finding, level string, ok bool) {
+// full now, if that is asked for. level is the path of the group whose limit it was.
+func (c *podCase) pidsRefused(way pidsChain, orFull bool) (f report.Finding, level string, ok bool) {
 	chain := way.levels
 	groups := make([]cgroup.PIDs, len(chain))
 	for i, l := range chain {
@@ -107,6 +110,9 @@ func (c *podCase) pidsRefused(way pidsChain) (f report.Finding, level string, ok
 		refused = false // counted for a group below, which has a way of its own
 	}
 	if !refused {
+		if !orFull {
+			return report.Finding{}, "", false
+		}
 		at = slices.IndexFunc(chain, func(l pidsLevel) bool { return l.Full() })
 		if at < 0 {
 			return report.Finding{}, "", false

@@ -27,10 +27,10 @@ func refusalUnexplained(c *podCase) []report.Finding {
 // begins its message so, or gives one of the reasons of its admission handlers.
 func refusal(s corev1.PodStatus) bool {
 	switch s.Reason {
-	case "TopologyAffinityError", "SMTAlignmentError", "EmptyPodSharedPoolError", "UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "UnexpectedPredicateFailureType", "PodOSNotSupported", "AppArmor":
+	case "TopologyAffinityError", "SMTAlignmentError", "EmptyPodSharedPoolError", "UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "UnexpectedPredicateFailureType", "PodOSNotSupported", "AppArmor", "NodeShutdown":
 		return true
 	}
-	return strings.HasPrefix(s.Reason, "OutOf") || s.Reason != "" && strings.HasPrefix(s.Message, "Pod was rejected: ")
+	return strings.HasPrefix(s.Reason, "OutOf") || s.Reason != "" && strings.HasPrefix(s.Message, "Pod was rejected")
 }
 
 // everStarted says whether any container ran: then it is no refusal.

@@ -102,6 +102,7 @@ func order(findings []report.Finding) {
 	slices.SortStableFunc(findings, func(a, b report.Finding) int {
 		return cmp.Or(
 			cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
+			cmp.Compare(nothingSaid(a), nothingSaid(b)),
 			cmp.Compare(a.Confidence.Rank(), b.Confidence.Rank()),
 			cmp.Compare(place[a.Code], place[b.Code]),
 			cmp.Compare(a.Subject.Kind, b.Subject.Kind),
@@ -110,6 +111,14 @@ func order(findings []report.Finding) {
 			cmp.Compare(a.Subject.Container, b.Subject.Container),
 		)
 	})
+}
+
+// nothingSaid puts evidence-missing behind what was found: it answers nothing.
+func nothingSaid(f report.Finding) int {
+	if f.Code == report.EvidenceMissing {
+		return 1
+	}
+	return 0
 }
 
 // newFinding starts a finding with the severity of its code.

@@ -56,14 +56,11 @@ func (c *podCase) sharedReason(k container, static bool, why alloc.NoExclusive) 
 	case alloc.NotGuaranteed:
 		text := "the pod is " + string(alloc.QOSClass(c.pod, c.rules)) + ", not Guaranteed"
 		evidence := []report.Evidence{c.podField("status.qosClass", string(alloc.QOSClass(c.pod, c.rules)), "")}
-		var parts []string
-		for _, o := range alloc.QOSOffenders(c.pod, c.rules) {
-			parts = append(parts, offenderText(o))
-			evidence = append(evidence, c.offenderEvidence(o))
+		offenders, offences := c.offenders()
+		if offenders != "" {
+			text += " (" + offenders + ")"
 		}
-		if len(parts) > 0 {
-			text += " (" + strings.Join(parts, "; ") + ")"
-		}
+		evidence = append(evidence, offences...)
 		return report.SharedNotGuaranteed, text, evidence
 	case alloc.Fractional:
 		return report.SharedFractionalCPU, fmt.Sprintf("it asks for %s, which is not a whole number of CPUs", k.Resources.Requests.Cpu()), []report.Evidence{requests}
@@ -117,13 +114,10 @@ func sidecarBreaksGuaranteed(c *podCase) []report.Finding {
 	var out []report.Finding
 	for _, name := range losers {
 		f := newFinding(report.SidecarBreaksGuaranteed, report.Proven, c.subject(name), "")
-		var parts []string
-		for _, o := range offenders {
-			parts = append(parts, offenderText(o))
-			f.Because = append(f.Because, c.offenderEvidence(o))
-		}
+		parts, because := c.offenders()
+		f.Because = append(f.Because, because...)
 		f.Summary = fmt.Sprintf("Container %s asks for whole CPUs with equal requests and limits and would own them, but the pod is %s because of %s.",
-			name, alloc.QOSClass(c.pod, c.rules), strings.Join(parts, "; "))
+			name, alloc.QOSClass(c.pod, c.rules), parts)
 		f.Remedies = []report.Remedy{{
 			Summary: "Give every container of the pod, init containers too, CPU and memory requests equal to its limits.",
 			Effect:  "The pod becomes Guaranteed; a container with a fractional CPU then still shares, the others own theirs.",
@@ -131,6 +125,23 @@ func sidecarBreaksGuaranteed(c *podCase) []report.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// offenders names what keeps the pod from being Guaranteed: the first few, for
+// a pod may have hundreds of containers.
+func (c *podCase) offenders() (string, []report.Evidence) {
+	const most = 6
+	all := alloc.QOSOffenders(c.pod, c.rules)
+	var parts []string
+	var because []report.Evidence
+	for _, o := range all[:min(most, len(all))] {
+		parts = append(parts, offenderText(o))
+		because = append(because, c.offenderEvidence(o))
+	}
+	if more := len(all) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; "), because
 }
 
 func offenderText(o alloc.Offender) string {

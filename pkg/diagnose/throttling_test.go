@@ -1,8 +1,10 @@
 package diagnose
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
+	"testing"
 
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -245,4 +247,54 @@ func spoilChecksum(b *bundle, name string) {
 	}
 	digits := strings.TrimRight(rest, "}\n ")
 	b.files[file] = strings.Replace(b.files[file], fmt.Sprintf(`"dataChecksum":%s`, digits), `"dataChecksum":12345`, 1)
+}
+
+// Samples whose time cannot be, or whose counters fell, give no rate, and
+// nothing is proven of the present by the last of them alone.
+func TestImpossibleSamples(t *testing.T) {
+	for name, edit := range map[string]func(*bundle){
+		"a millisecond apart": func(b *bundle) {
+			b.files["nodes/smt2/samples/1/at.json"] = `{"time":"2026-11-30T07:05:09.666047Z","uptimeSeconds":4083.030}`
+		},
+		"a second apart by both clocks": func(b *bundle) {
+			b.files["nodes/smt2/samples/1/at.json"] = `{"time":"2026-11-30T07:04:39.698310Z","uptimeSeconds":4084.029}`
+		},
+		"counters that fell to 0": func(b *bundle) {
+			for file := range b.files {
+				if strings.Contains(file, "/samples/1/") && strings.HasSuffix(file, "/cpu.stat") {
+					b.files[file] = "usage_usec 0\nuser_usec 0\nsystem_usec 0\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0\n"
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := throttledPod(t)
+			edit(b)
+			for _, f := range b.explain(Options{}).Findings {
+				e, _ := report.Lookup(f.Code)
+				if e.Group == report.GroupCPU && (f.Confidence == report.Proven || f.Code == report.CPUNotThrottled) {
+					t.Errorf("%s %s: %s", f.Code, f.Confidence, f.Summary)
+				}
+			}
+		})
+	}
+}
+
+// TestManyContainers: a report states facts once, however many containers share
+// a reason.
+func TestManyContainers(t *testing.T) {
+	b := throttledPod(t)
+	first := b.pod().Spec.Containers[0]
+	for i := range 200 {
+		k := *first.DeepCopy()
+		k.Name = fmt.Sprintf("c%d", i)
+		b.pod().Spec.Containers = append(b.pod().Spec.Containers, k)
+	}
+	data, err := json.Marshal(b.explain(Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if perContainer := len(data) / 201; perContainer > 4000 {
+		t.Errorf("%d bytes for each container", perContainer)
+	}
 }

@@ -132,7 +132,7 @@ func (n *topNode) pod(pod *corev1.Pod) *podCase {
 		if c.groupsErr != nil {
 			return nil
 		}
-		out := []*cpuLevel{c.cpuLevel(cgroup.Pod, c.pod.Name, c.groups.Pod)}
+		out := []*cpuLevel{c.cpuLevel(cgroup.Pod, c.pod.Name, c.groups.Pod, c.podWants)}
 		if len(c.groups.Ancestors) == 0 {
 			return out
 		}
