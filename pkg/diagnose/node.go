@@ -54,6 +54,8 @@ type nodeCase struct {
 	cpuState func() (checkpoint.CPUState, error)
 	memState func() (checkpoint.MemoryState, error)
 	topo     func() (*topology.Topology, error)
+	// managers is what a replay of the kubelet's managers starts from.
+	managers func() (managers, error)
 	kernel   func() (kernlog.Log, error)
 	// pool is the CPUs that containers share; false where none is told.
 	pool func() (poolState, bool)
@@ -78,6 +80,7 @@ func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
 	n.cpuState = sync.OnceValues(n.readCPUState)
 	n.memState = sync.OnceValues(n.readMemoryState)
 	n.topo = sync.OnceValues(n.readTopology)
+	n.managers = sync.OnceValues(n.readManagers)
 	n.kernel = sync.OnceValues(n.readKernelLog)
 	n.pool = sync.OnceValues(n.sharedPoolState)
 	n.processes = sync.OnceValues(func() ([]cgroup.Process, error) { return cgroup.Processes(n.fsys) })
