@@ -14,6 +14,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/checkpoint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup/eviction"
@@ -56,7 +57,9 @@ type nodeCase struct {
 	topo     func() (*topology.Topology, error)
 	// managers is what a replay of the kubelet's managers starts from.
 	managers func() (managers, error)
-	kernel   func() (kernlog.Log, error)
+	// devices are what the PodResources API told.
+	devices func() (*podresources.Resources, error)
+	kernel  func() (kernlog.Log, error)
 	// pool is the CPUs that containers share; false where none is told.
 	pool func() (poolState, bool)
 	// processes are those of the node, read after the samples.
@@ -81,6 +84,7 @@ func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
 	n.memState = sync.OnceValues(n.readMemoryState)
 	n.topo = sync.OnceValues(n.readTopology)
 	n.managers = sync.OnceValues(n.readManagers)
+	n.devices = sync.OnceValues(n.readDevices)
 	n.kernel = sync.OnceValues(n.readKernelLog)
 	n.pool = sync.OnceValues(n.sharedPoolState)
 	n.processes = sync.OnceValues(func() ([]cgroup.Process, error) { return cgroup.Processes(n.fsys) })

@@ -1,0 +1,86 @@
+package diagnose
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
+)
+
+// readDevices is what the PodResources API told of the node, if it was asked.
+func (n *nodeCase) readDevices() (*podresources.Resources, error) {
+	data, err := n.files.File("podresources.json")
+	if err != nil {
+		return nil, err
+	}
+	r, err := podresources.Read(data)
+	if err != nil {
+		n.gaps.miss("nodes/"+n.name+"/podresources.json", err, "where the node's devices are", "")
+	}
+	return r, err
+}
+
+// withDevices adds the hints of the device manager to a pod, as they are while
+// the pods that holds reports have their devices. Without PodResources, or
+// where the pod asks for no device, there are none.
+func (n *nodeCase) withDevices(p node.Pod, holds func(namespace, name string) bool) node.Pod {
+	r, err := n.devices()
+	if err != nil {
+		return p
+	}
+	topo, err := n.topo()
+	if err != nil {
+		return p
+	}
+	m := podresources.Machine{HostingNodesOnly: n.rules.Minor >= 37}
+	for _, node := range topo.NUMANodes {
+		m.NUMANodes = append(m.NUMANodes, node.ID)
+	}
+	if hints, err := r.Hints(p.Pod, m, holds); err == nil {
+		p.Devices = hints
+	}
+	return p
+}
+
+// newPodDevices are the hints for a pod that would come now: all others hold
+// theirs.
+func (n *nodeCase) newPodDevices(p node.Pod) node.Pod {
+	return n.withDevices(p, func(namespace, name string) bool { return namespace != p.Namespace || name != p.Name })
+}
+
+// unknownDevices are the extended resources that a pod asks for and whose
+// devices PodResources does not name: hints about them cannot be replayed.
+func (n *nodeCase) unknownDevices(pod *corev1.Pod) []string {
+	known := map[string]bool{}
+	if r, err := n.devices(); err == nil && r.HasAllocatable {
+		for _, d := range r.Devices {
+			known[d.Resource] = true
+		}
+	}
+	var out []string
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for name, q := range list[i].Resources.Limits {
+				if isDevice(name) && q.Value() > 0 && !known[string(name)] {
+					out = append(out, string(name))
+				}
+			}
+		}
+	}
+	return sortedSet(out)
+}
+
+// isDevice says whether a resource is an extended one, which a device plugin
+// may serve.
+func isDevice(name corev1.ResourceName) bool {
+	domain, _, ok := strings.Cut(string(name), "/")
+	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
+}
+
+func sortedSet(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
