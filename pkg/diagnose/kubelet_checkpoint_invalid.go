@@ -11,16 +11,24 @@ import (
 )
 
 // checkpointInvalid speaks of a checkpoint that the kubelet refuses at its
-// next start: corrupt, unreadable, or written under another policy.
+// next start: corrupt, unreadable, of a form that this version does not read,
+// written under another policy, or with a content that is not this machine's.
 func checkpointInvalid(n *nodeCase) []report.Finding {
 	var out []report.Finding
 	state, err := n.cpuState()
-	if f, bad := n.checkpointFinding(n.subject(), cpuStatePath, "CPU manager", "", err, state.PolicyName, n.config.CPUManagerPolicy, "cpuManagerPolicy"); bad {
+	if f, bad := n.checkpointFinding(cpuStatePath, "CPU manager", "", err, state.PolicyName, n.config.CPUManagerPolicy, "cpuManagerPolicy"); bad {
+		out = append(out, f)
+	} else if f, bad := n.cpuFormUnreadable(state, err); bad {
 		out = append(out, f)
 	}
 	mem, err := n.memState()
-	if f, bad := n.checkpointFinding(n.subject(), memoryStatePath, "memory manager", "[memorymanager] ", err, mem.PolicyName, n.config.MemoryManagerPolicy, "memoryManagerPolicy"); bad {
+	if f, bad := n.checkpointFinding(memoryStatePath, "memory manager", "[memorymanager] ", err, mem.PolicyName, n.config.MemoryManagerPolicy, "memoryManagerPolicy"); bad {
 		out = append(out, f)
+	} else if f, bad := n.memoryFormUnreadable(mem, err); bad {
+		out = append(out, f)
+	}
+	if len(out) == 0 {
+		out = append(out, n.stateFindings()...)
 	}
 	return out
 }
@@ -41,16 +49,11 @@ func isAbsent(err error) bool {
 	return errors.As(err, &unread) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, snapshot.ErrNotCollected) || errors.As(err, &gap)
 }
 
-func (n *nodeCase) checkpointFinding(subject report.Subject, path, manager, prefix string, err error, written, configured, field string) (report.Finding, bool) {
+func (n *nodeCase) checkpointFinding(path, manager, prefix string, err error, written, configured, field string) (report.Finding, bool) {
 	file := "/" + path
-	says := func(reason string) string {
-		return fmt.Sprintf("could not restore state from checkpoint: %s, please drain this node and delete the %s checkpoint file %q before restarting Kubelet", reason, manager, file)
-	}
-	remedy := []report.Remedy{{
-		Summary: "Drain the node, delete the file, restart the kubelet: it then writes a new one.",
-		Command: "rm " + file,
-		Caution: "Without a drain running containers keep CPUs that the new checkpoint gives away.",
-	}}
+	says := func(reason string) string { return notRestored(reason, manager, file) }
+	remedy := drainAndDelete(file)
+	subject := n.subject()
 	switch {
 	case err != nil && isAbsent(err):
 		return report.Finding{}, false
@@ -72,8 +75,22 @@ func (n *nodeCase) checkpointFinding(subject report.Subject, path, manager, pref
 			fmt.Sprintf("The %s's checkpoint %s was written under policy %q, the kubelet is configured for %q: it refuses to start.", manager, file, written, configured),
 			n.fileEvidence(path, "policyName", written, says(reason)),
 			n.configEvidence(field, configured, ""))
+		f.Because = append(f.Because, n.logEvidence(reason)...)
 		f.Remedies = remedy
 		return f, true
 	}
 	return report.Finding{}, false
+}
+
+// notRestored is the kubelet's message for a checkpoint that it cannot take over.
+func notRestored(reason, manager, file string) string {
+	return fmt.Sprintf("could not restore state from checkpoint: %s, please drain this node and delete the %s checkpoint file %q before restarting Kubelet", reason, manager, file)
+}
+
+func drainAndDelete(file string) []report.Remedy {
+	return []report.Remedy{{
+		Summary: "Drain the node, delete the file, restart the kubelet: it then writes a new one.",
+		Command: "rm " + file,
+		Caution: "Without a drain running containers keep CPUs that the new checkpoint gives away.",
+	}}
 }

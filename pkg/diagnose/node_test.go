@@ -44,7 +44,7 @@ func nodesFamily() family {
 			delete(b.files, "gaps.json")
 		}, want: []string{well}, lacks: []string{"the limits of all pods"}},
 		{name: "a reservation that cannot be read", on: throttledPod, edit: func(b *bundle) { b.config(map[string]any{"kubeReserved": map[string]string{"memory": "much"}}) },
-			want: []string{weight, well}, lacks: []string{"the limits of all pods against"}},
+			want: []string{weight}, lacks: []string{"the limits of all pods against"}},
 		{name: "cpusets written by another", on: exclusivePod, edit: func(b *bundle) { b.put("app", "cpuset.cpus", "2") }, want: []string{weight, "cpuset-drift@app proven"}},
 		{name: "a corrupt checkpoint", on: exclusivePod, edit: func(b *bundle) { spoilChecksum(b, "cpu_manager_state") }, want: []string{weight, "kubelet-checkpoint-invalid@ proven"}},
 		{name: "cgroup v1", on: throttledPod, edit: func(b *bundle) {

@@ -80,7 +80,11 @@ var nodeRules = []rule[*nodeCase]{
 	{codes: []report.Code{report.EvictionNext}, find: nodeEvictionNext},
 	{codes: []report.Code{report.CPUSetDrift}, find: nodeCPUSetDrift},
 	{codes: []report.Code{report.ReservedInSharedPool}, find: nodeReservedInSharedPool},
+	{codes: []report.Code{report.ReservedMemoryMismatch}, find: reservedMemoryMismatch},
+	{codes: []report.Code{report.TooManyNUMANodes}, find: tooManyNUMANodes},
 	{codes: []report.Code{report.KubeletCheckpointInvalid}, find: checkpointInvalid},
+	{codes: []report.Code{report.KubeletConfigInvalid}, find: kubeletConfigInvalid},
+	{codes: []report.Code{report.KubeletWouldHang}, find: nodeWouldHang},
 }
 
 // apply runs the rules in their order of registration.

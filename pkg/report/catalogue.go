@@ -90,10 +90,14 @@ const (
 
 // Codes of admission.
 const (
+	ReservedMemoryMismatch   Code = "reserved-memory-mismatch"
+	TooManyNUMANodes         Code = "too-many-numa-nodes"
 	KubeletCheckpointInvalid Code = "kubelet-checkpoint-invalid"
+	KubeletConfigInvalid     Code = "kubelet-config-invalid"
 	RefusalUnexplained       Code = "refusal-unexplained"
 	ResizeInfeasible         Code = "resize-infeasible"
 	ResizePending            Code = "resize-pending"
+	KubeletWouldHang         Code = "kubelet-would-hang"
 )
 
 // Codes of no other group.
@@ -174,10 +178,14 @@ var catalogue = []Entry{
 	{SidecarBreaksGuaranteed, GroupPlacement, Warning, "another container of the pod costs it its exclusive CPUs"},
 	{CPUSetDrift, GroupPlacement, Warning, "the cgroup's cpuset is not the checkpoint's"},
 	{ReservedInSharedPool, GroupPlacement, Info, "the reserved CPUs are part of the shared pool, by design"},
+	{ReservedMemoryMismatch, GroupAdmission, Critical, "reservedMemory does not sum up to the node's reservation"},
+	{TooManyNUMANodes, GroupAdmission, Critical, "more NUMA nodes than the Topology Manager takes"},
 	{KubeletCheckpointInvalid, GroupAdmission, Critical, "the kubelet refuses its checkpoint file"},
+	{KubeletConfigInvalid, GroupAdmission, Critical, "the kubelet refuses a setting at its start"},
 	{RefusalUnexplained, GroupAdmission, Critical, "the kubelet refused the pod"},
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
 	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
+	{KubeletWouldHang, GroupAdmission, Critical, "the kubelet would never come to an end"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},
 }

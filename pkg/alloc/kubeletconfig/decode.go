@@ -21,6 +21,9 @@ import (
 // ErrEmpty is matched by the error for a document without content.
 var ErrEmpty = errors.New("kubelet configuration is empty")
 
+// ErrTwice is matched by the error for a field that stands twice, for which a kubelet starts all the same.
+var ErrTwice = errors.New("stands twice, the last one counts")
+
 // Decode reads what /configz answers, {"kubeletconfig":{...}}, or a bare KubeletConfiguration in JSON. Fields of no interest are
 // named in Ignored. A field that cannot be read keeps its default and is named in the error, beside which the rest is returned.
 func Decode(configz []byte) (Config, error) {
@@ -50,7 +53,7 @@ func Decode(configz []byte) (Config, error) {
 	served := false
 	for _, m := range members {
 		if seen[m.Key] {
-			d.fail(m.Key, errors.New("stands twice, the last one counts"))
+			d.fail(m.Key, ErrTwice)
 		}
 		seen[m.Key] = true
 		served = served || m.Key == "containerRuntimeEndpoint"
@@ -213,8 +216,17 @@ func (d *decoder) err() error {
 	if d.more > 0 {
 		errs = append(errs, fmt.Errorf("and %d more", d.more))
 	}
-	return fmt.Errorf("kubelet configuration: %w", errors.Join(errs...))
+	return &FieldsError{errs}
 }
+
+// FieldsError names fields of a configuration whose values cannot be read, while the document as a whole could.
+type FieldsError struct{ Fields []error }
+
+func (e *FieldsError) Error() string {
+	return "kubelet configuration: " + errors.Join(e.Fields...).Error()
+}
+
+func (e *FieldsError) Unwrap() []error { return e.Fields }
 
 // plain quotes a name from outside unless it is one of the letters and signs that field names are made of.
 func plain(name string) string {
