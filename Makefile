@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+.PHONY: demo build test conformance conformance-all lint fmt vet staticcheck bench fuzz update-golden generate dist clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -41,6 +41,12 @@ test:
 ## conformance: replay and kubelet 1.37 on SCENARIOS random scenarios; the first build of the kubelet's code takes long
 conformance:
 	cd test/kubelet && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
+
+## conformance-all: the same for kubelet 1.36, 1.35 and 1.34
+conformance-all:
+	@for version in 1.36 1.35 1.34; do \
+		(cd test/kubelet-$$version && $(GO) run . -n $(SCENARIOS) -seed $(SEED)) || exit 1; \
+	done
 
 ## lint: gofmt, go vet, staticcheck
 lint: fmt vet staticcheck

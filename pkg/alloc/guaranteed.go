@@ -87,11 +87,16 @@ func cpuRequest(pod *corev1.Pod, c *corev1.Container, r Rules) (resource.Quantit
 }
 
 // allocated returns what the pod's status tells as allocated to a container, which after an in-place resize is not what its spec says.
+// A kubelet 1.34 looks at the status itself, except for init containers that are to end; later ones keep account of it for all.
 func allocated(pod *corev1.Pod, c *corev1.Container, r Rules) corev1.ResourceList {
 	if !r.InPlacePodVerticalScaling {
 		return nil
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+	lists := [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses}
+	if r.Minor == 34 && (c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways) {
+		lists = lists[:1]
+	}
+	for _, statuses := range lists {
 		for i := range statuses {
 			if statuses[i].Name == c.Name {
 				return statuses[i].AllocatedResources

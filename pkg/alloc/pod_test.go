@@ -127,6 +127,13 @@ func TestGuaranteedCPUs(t *testing.T) {
 		})
 	}
 
+	ending := withAllocated(withInit(pod(one), "i", "cpu=3 memory=1Gi =", false), "i", "cpu=1", true)
+	for version, want := range map[string]int64{"v1.34.4": 3, "v1.35.4": 1, "v1.37.2": 1} {
+		if n, _ := GuaranteedCPUs(ending, "i", rules(t, version)); n != want {
+			t.Errorf("%s: %d for an init container; want %d", version, n, want)
+		}
+	}
+
 	off := Rules{Minor: 34}
 	if n, _ := GuaranteedCPUs(withAllocated(pod("cpu=4 memory=1Gi ="), "a", "cpu=2", false), "a", off); n != 4 {
 		t.Errorf("without in-place resize: %d", n)

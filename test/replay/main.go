@@ -17,12 +17,13 @@ import (
 
 func main() {
 	n := flag.Int("generate", 0, "print so many random scenarios")
+	version := flag.String("version", "1.37", "kubelet version of the random scenarios")
 	seed := flag.Uint64("seed", 1, "seed of the random scenarios")
 	profile := flag.String("profile", "mixed", "their profile: "+strings.Join(scenario.Profiles(), ", "))
 	flag.Parse()
 	var err error
 	if *n > 0 {
-		err = generate(os.Stdout, *seed, *n, *profile)
+		err = generate(os.Stdout, *version, *seed, *n, *profile)
 	} else {
 		err = replay(os.Stdin, os.Stdout)
 	}
@@ -32,11 +33,11 @@ func main() {
 	}
 }
 
-func generate(out io.Writer, seed uint64, n int, profile string) error {
+func generate(out io.Writer, version string, seed uint64, n int, profile string) error {
 	w := bufio.NewWriter(out)
 	enc := json.NewEncoder(w)
 	for i := range n {
-		if err := enc.Encode(scenario.Generate(seed, i, profile)); err != nil {
+		if err := enc.Encode(scenario.Generate(version, seed, i, profile)); err != nil {
 			return err
 		}
 	}

@@ -11,11 +11,11 @@ import (
 
 func TestReplayLines(t *testing.T) {
 	var in, out bytes.Buffer
-	if err := generate(&in, 1, 3, "mixed"); err != nil {
+	if err := generate(&in, "1.35", 1, 3, "mixed"); err != nil {
 		t.Fatal(err)
 	}
 	in.WriteString("\nnot json\n")
-	line, err := json.Marshal(scenario.Generate(1, 9, "cpu"))
+	line, err := json.Marshal(scenario.Generate("1.34", 1, 9, "cpu"))
 	if err != nil {
 		t.Fatal(err)
 	}

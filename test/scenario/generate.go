@@ -2,19 +2,27 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/noderes/kubectl-noderes/pkg/alloc"
 )
 
 // Profiles are the kinds of scenarios that Generate knows.
 func Profiles() []string { return []string{"mixed", "cpu", "memory", "podlevel", "numa8", "uneven"} }
 
-// Generate returns a random scenario, always the same for a seed, an index and a profile.
-func Generate(seed uint64, index int, profile string) Scenario {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, uint64(index)*0x9e3779b97f4a7c15+uint64(len(profile)))), profile: profile}
-	g.s.ID = fmt.Sprintf("%s-%d-%d", profile, seed, index)
+// Generate returns a random scenario for a kubelet version ("1.36"), always the same for a version, a seed, an index and a profile. It
+// panics on a version that is none.
+func Generate(version string, seed uint64, index int, profile string) Scenario {
+	rules, _, err := alloc.RulesFor(version)
+	if err != nil {
+		panic(err)
+	}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, uint64(index)*0x9e3779b97f4a7c15+uint64(len(profile)))), profile: profile, minor: rules.Minor}
+	g.s.ID, g.s.Version = fmt.Sprintf("%s-%d-%d", profile, seed, index), version
 	g.machine()
 	g.memoryNodes()
 	g.kubelet()
@@ -25,11 +33,14 @@ func Generate(seed uint64, index int, profile string) Scenario {
 type generator struct {
 	*rand.Rand
 	profile string
+	minor   int // of the version
 	s       Scenario
 	smt     int
 	nodes   []int // ids
 	huge    bool
 	plr     bool // pod-level resources
+
+	configured Kubelet // at the last restart
 }
 
 func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
@@ -150,7 +161,8 @@ func (g *generator) memoryNodes() {
 
 func (g *generator) kubelet() {
 	k := &g.s.Kubelet
-	k.FeatureGates = map[string]bool{"CPUManagerPolicyAlphaOptions": !g.oneIn(40)}
+	g.plr = g.profile == "podlevel" || g.profile == "mixed" && g.oneIn(5)
+	k.FeatureGates = g.gates()
 	k.CPUManagerPolicy, k.MemoryManagerPolicy = "static", pick(g, "None", "Static")
 	switch g.profile {
 	case "cpu", "numa8":
@@ -172,11 +184,6 @@ func (g *generator) kubelet() {
 	if k.CPUManagerPolicy == "static" {
 		k.CPUManagerPolicyOptions = g.cpuOptions()
 	}
-	if g.profile == "podlevel" || g.profile == "mixed" && g.oneIn(5) {
-		g.plr = true
-		k.FeatureGates["PodLevelResourceManagers"] = !g.oneIn(8)
-	}
-
 	k.NodeReservation = map[string]string{}
 	cpus := g.s.Topology.CPUs
 	if g.oneIn(2) {
@@ -256,6 +263,7 @@ func (g *generator) cpuOptions() map[string]string {
 }
 
 func (g *generator) steps() {
+	g.configured = g.s.Kubelet
 	var alive []*Pod
 	for i := range 5 + g.IntN(16) {
 		n := g.IntN(100)
@@ -276,7 +284,7 @@ func (g *generator) steps() {
 			}
 			g.s.Steps = append(g.s.Steps, Step{Op: "start", UID: p.UID, Container: pick(g, names...).Name})
 		default:
-			g.s.Steps = append(g.s.Steps, Step{Op: "restart"})
+			g.s.Steps = append(g.s.Steps, g.restart())
 		}
 	}
 }
@@ -305,6 +313,10 @@ func (g *generator) pod(uid string) *Pod {
 			c.Requests = map[string]string{"cpu": "1", "memory": "64Mi"}
 			c.Limits = map[string]string{"cpu": "2", "memory": "64Mi"}
 		}
+		if g.minor == 34 && c.Limits != nil && g.oneIn(8) {
+			c.AllocatedResources = maps.Clone(c.Limits)
+			c.AllocatedResources["cpu"] = strconv.Itoa(1 + g.IntN(4))
+		}
 		if g.oneIn(12) {
 			c.DeviceHints = map[string][]Hint{"example.com/nic": g.devices()}
 		}
@@ -323,7 +335,7 @@ func (g *generator) pod(uid string) *Pod {
 		p.Containers = append(p.Containers, container(fmt.Sprintf("c%d", i)))
 	}
 	if plr {
-		p.Resources = &Resources{Limits: g.limits()}
+		p.Resources = g.podLevel()
 	}
 	return p
 }

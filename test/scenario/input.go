@@ -136,7 +136,7 @@ func (p *Pod) build() (node.Pod, error) {
 	}
 	devices := node.DeviceHints{Containers: map[string][]hint.Resource{}}
 	ofPod := map[string][]hint.Hint{}
-	build := func(from []Container) ([]corev1.Container, error) {
+	build := func(from []Container, statuses *[]corev1.ContainerStatus) ([]corev1.Container, error) {
 		var list []corev1.Container
 		for _, c := range from {
 			rr, err := c.Resources.build()
@@ -149,6 +149,13 @@ func (p *Pod) build() (node.Pod, error) {
 				to.RestartPolicy = &policy
 			}
 			list = append(list, to)
+			if c.AllocatedResources != nil {
+				allocated, err := quantities(c.AllocatedResources)
+				if err != nil {
+					return nil, err
+				}
+				*statuses = append(*statuses, corev1.ContainerStatus{Name: c.Name, AllocatedResources: allocated})
+			}
 			for _, name := range slices.Sorted(maps.Keys(c.DeviceHints)) {
 				hints := deviceHints(c.DeviceHints[name])
 				devices.Containers[c.Name] = append(devices.Containers[c.Name], hint.Resource{Name: name, Hints: hints})
@@ -158,10 +165,10 @@ func (p *Pod) build() (node.Pod, error) {
 		return list, nil
 	}
 	var err error
-	if pod.Spec.InitContainers, err = build(p.InitContainers); err != nil {
+	if pod.Spec.InitContainers, err = build(p.InitContainers, &pod.Status.InitContainerStatuses); err != nil {
 		return node.Pod{}, err
 	}
-	if pod.Spec.Containers, err = build(p.Containers); err != nil {
+	if pod.Spec.Containers, err = build(p.Containers, &pod.Status.ContainerStatuses); err != nil {
 		return node.Pod{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(ofPod)) {

@@ -11,7 +11,7 @@ import (
 func TestRunIsRepeatable(t *testing.T) {
 	for _, profile := range Profiles() {
 		for i := range 10 {
-			a, b := Generate(3, i, profile), Generate(3, i, profile)
+			a, b := Generate("1.37", 3, i, profile), Generate("1.37", 3, i, profile)
 			if d := cmp.Diff(a, b); d != "" {
 				t.Fatalf("%s %d is generated in two ways:\n%s", profile, i, d)
 			}
@@ -23,7 +23,7 @@ func TestRunIsRepeatable(t *testing.T) {
 }
 
 func TestAlternatives(t *testing.T) {
-	s := Generate(1, 0, "cpu")
+	s := Generate("1.37", 1, 0, "cpu")
 	s.Kubelet.CPUManagerPolicy, s.Kubelet.TopologyManagerPolicy = "static", "none"
 	s.Kubelet.CPUManagerPolicyOptions = map[string]string{"a": "", "b": "", "full-pcpus-only": "ja"}
 	out := Run(&s)
@@ -68,9 +68,9 @@ func TestBadInput(t *testing.T) {
 
 func FuzzRun(f *testing.F) {
 	for _, profile := range Profiles() {
-		s := Generate(5, 0, profile)
+		s := Generate("1.36", 5, 0, profile)
 		for i := 1; len(s.Topology.CPUs) > 8 && i < 100; i++ {
-			s = Generate(5, i, profile)
+			s = Generate("1.36", 5, i, profile)
 		}
 		s.Steps = s.Steps[:4] // small, so that the fuzzer gets far
 		line, err := json.Marshal(s)

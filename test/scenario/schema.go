@@ -95,7 +95,9 @@ type Container struct {
 	Name          string `json:"name"`
 	RestartPolicy string `json:"restartPolicy,omitempty"`
 	Resources
-	DeviceHints map[string][]Hint `json:"deviceHints,omitempty"` // by resource; no hints: impossible
+	// AllocatedResources are those of the container's status.
+	AllocatedResources map[string]string `json:"allocatedResources,omitempty"`
+	DeviceHints        map[string][]Hint `json:"deviceHints,omitempty"` // by resource; no hints: impossible
 }
 
 // Hint is a set of NUMA nodes; nil: no preference.

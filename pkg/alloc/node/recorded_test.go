@@ -47,9 +47,7 @@ func replayRecording(t *testing.T, file string) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		got := scenario.Run(&line.In)
-		possible := append([]scenario.Output{got}, got.Alternatives...)
-		possible[0].Alternatives = nil
+		possible := scenario.Run(&line.In).Possible(line.Out)
 		if slices.ContainsFunc(possible, func(o scenario.Output) bool { return cmp.Equal(line.Out, o) }) {
 			continue
 		}
