@@ -59,7 +59,7 @@ func TestCases(t *testing.T) {
 		}
 		bundles := map[string]*snapshot.Snapshot{}
 		for i, run := range expect.Runs {
-			t.Run(fmt.Sprintf("%s/%d-%s-%s", filepath.Base(dir), i+1, strings.Join(run.Args[1:3], "-"), run.Bundle), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d-%s-%s", filepath.Base(dir), i+1, strings.Join(run.Args[1:min(3, len(run.Args))], "-"), run.Bundle), func(t *testing.T) {
 				s := bundles[run.Bundle]
 				if s == nil {
 					s = openTestBundle(t, filepath.Join(dir, run.Bundle+".tar.gz"))
@@ -95,6 +95,8 @@ func (run caseRun) report(t *testing.T, s *snapshot.Snapshot) report.Report {
 	var r report.Report
 	var err error
 	switch {
+	case len(run.Args) == 2 && run.Args[0] == "placement":
+		r, err = Placement(s, run.Args[1], o)
 	case len(run.Args) == 5 && run.Args[1] == "pod" && run.Args[3] == "-n":
 		r, err = Pod(s, run.Args[4], run.Args[2], o)
 	case len(run.Args) == 3 && run.Args[1] == "node":

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -68,10 +69,32 @@ func (n *nodeCase) placementCPUs() *report.PlacementCPUs {
 	return out
 }
 
-// reservedCPUs is the explicit set; without one the kubelet picks it by
-// topology.
+// reservedCPUs are those that the static policy keeps from exclusive use: the
+// explicit set, or those that the kubelet picks by its own rule of taking CPUs.
 func (n *nodeCase) reservedCPUs() (cpuset.Set, bool) {
-	return n.config.ReservedSystemCPUs, n.configErr == nil && !n.config.ReservedSystemCPUs.IsEmpty()
+	if n.configErr != nil {
+		return cpuset.Set{}, false
+	}
+	if set := n.config.ReservedSystemCPUs; !set.IsEmpty() {
+		return set, true
+	}
+	return n.pickedCPUs()
+}
+
+// pickReservedCPUs starts a CPU Manager without state, which picks them.
+func (n *nodeCase) pickReservedCPUs() (cpuset.Set, bool) {
+	c, err := n.managerConfig()
+	if err != nil || n.config.CPUManagerPolicy != "static" {
+		return cpuset.Set{}, false
+	}
+	// The other managers' settings do not bear on it.
+	c.Kubelet.MemoryManagerPolicy = "None"
+	c.Kubelet.TopologyManagerPolicyOptions = nil
+	started, err := node.Start(c, node.State{})
+	if err != nil {
+		return cpuset.Set{}, false
+	}
+	return started.CPU.Reserved, true
 }
 
 func text(s cpuset.Set) *string {

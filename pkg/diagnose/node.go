@@ -13,6 +13,8 @@ import (
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/checkpoint"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/history"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
@@ -57,6 +59,10 @@ type nodeCase struct {
 	topo     func() (*topology.Topology, error)
 	// managers is what a replay of the kubelet's managers starts from.
 	managers func() (managers, error)
+	// pickedCPUs are the reserved ones that no setting names.
+	pickedCPUs func() (cpuset.Set, bool)
+	// past is what replaying the recorded placement came to.
+	past func() (history.Explanation, error)
 	// devices are what the PodResources API told.
 	devices func() (*podresources.Resources, error)
 	kernel  func() (kernlog.Log, error)
@@ -84,6 +90,8 @@ func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
 	n.memState = sync.OnceValues(n.readMemoryState)
 	n.topo = sync.OnceValues(n.readTopology)
 	n.managers = sync.OnceValues(n.readManagers)
+	n.pickedCPUs = sync.OnceValues(n.pickReservedCPUs)
+	n.past = sync.OnceValues(n.replayPast)
 	n.devices = sync.OnceValues(n.readDevices)
 	n.kernel = sync.OnceValues(n.readKernelLog)
 	n.pool = sync.OnceValues(n.sharedPoolState)

@@ -31,23 +31,9 @@ type managers struct {
 // kubelet's.
 func (n *nodeCase) readManagers() (managers, error) {
 	var m managers
-	if n.name == "" {
-		return m, errNoNode
-	}
-	if n.configErr != nil {
-		return m, fmt.Errorf("the kubelet's configuration: %w", n.configErr)
-	}
-	topo, err := n.topo()
-	if err != nil {
-		return m, fmt.Errorf("the machine's topology: %w", err)
-	}
-	reserved, err := n.config.Reservation(n.capacity())
-	if err != nil {
-		return m, fmt.Errorf("the kubelet's reservation: %w", err)
-	}
-	m.config = node.Config{Topology: topo, Kubelet: n.config, Reservation: corev1.ResourceList{}, Rules: n.rules}
-	for name, r := range reserved {
-		m.config.Reservation[name] = r.Quantity
+	var err error
+	if m.config, err = n.managerConfig(); err != nil {
+		return m, err
 	}
 	if m.recorded, err = n.recordedState(); err != nil {
 		return m, err
@@ -61,6 +47,29 @@ func (n *nodeCase) readManagers() (managers, error) {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
 	return m, nil
+}
+
+// managerConfig is what decides about the managers, without their state.
+func (n *nodeCase) managerConfig() (node.Config, error) {
+	if n.name == "" {
+		return node.Config{}, errNoNode
+	}
+	if n.configErr != nil {
+		return node.Config{}, fmt.Errorf("the kubelet's configuration: %w", n.configErr)
+	}
+	topo, err := n.topo()
+	if err != nil {
+		return node.Config{}, fmt.Errorf("the machine's topology: %w", err)
+	}
+	reserved, err := n.config.Reservation(n.capacity())
+	if err != nil {
+		return node.Config{}, fmt.Errorf("the kubelet's reservation: %w", err)
+	}
+	c := node.Config{Topology: topo, Kubelet: n.config, Reservation: corev1.ResourceList{}, Rules: n.rules}
+	for name, r := range reserved {
+		c.Reservation[name] = r.Quantity
+	}
+	return c, nil
 }
 
 // recordedState is the content of the checkpoints; a manager whose policy is

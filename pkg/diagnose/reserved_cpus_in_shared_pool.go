@@ -94,7 +94,7 @@ func (r reservedPool) onlyHere() string {
 
 func (n *nodeCase) reservedFinding(r reservedPool, subject report.Subject, summary string) report.Finding {
 	f := newFinding(report.ReservedInSharedPool, report.Proven, subject, summary,
-		n.configEvidence("reservedSystemCPUs", r.reserved.String(), "kept from exclusive use"),
+		n.reservedEvidence(r.reserved),
 		n.fileEvidence(cpuStatePath, "defaultCpuSet", r.pool.String(), "the shared pool"))
 	option := "not set"
 	if v, ok := n.config.CPUManagerPolicyOptions[strictReservation]; ok {

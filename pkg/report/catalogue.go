@@ -84,8 +84,21 @@ const (
 	SharedPodLevel          Code = "shared-pool-pod-level"
 	SharedPolicyNone        Code = "shared-pool-policy-none"
 	SidecarBreaksGuaranteed Code = "sidecar-breaks-guaranteed"
+	SMTSiblingShared        Code = "smt-sibling-shared"
+	ReservedSplitsCore      Code = "reserved-splits-core"
+	IsolatedCPUsInSet       Code = "isolated-cpus-in-set"
+	NUMASplit               Code = "numa-split"
+	UncoreCacheSplit        Code = "uncore-cache-split"
+	NUMAAligned             Code = "numa-aligned"
+	MemoryRemote            Code = "memory-remote"
+	DeviceNUMAMismatch      Code = "device-numa-mismatch"
+	PlacementReplayed       Code = "placement-replayed"
+	PlacementNeedsGonePods  Code = "placement-needs-gone-pods"
+	PlacementDiffers        Code = "placement-differs-from-replay"
 	CPUSetDrift             Code = "cpuset-drift"
 	ReservedInSharedPool    Code = "reserved-cpus-in-shared-pool"
+	InitContainerHoldsCPUs  Code = "init-container-holds-cpus"
+	UnevenCoreAverages      Code = "uneven-core-averages"
 )
 
 // Codes of admission.
@@ -176,8 +189,21 @@ var catalogue = []Entry{
 	{SharedPodLevel, GroupPlacement, Info, "shared CPUs: pod-level resources"},
 	{SharedPolicyNone, GroupPlacement, Info, "shared CPUs: the CPU Manager's policy is none"},
 	{SidecarBreaksGuaranteed, GroupPlacement, Warning, "another container of the pod costs it its exclusive CPUs"},
+	{SMTSiblingShared, GroupPlacement, Warning, "a sibling thread of an owned CPU is another's"},
+	{ReservedSplitsCore, GroupPlacement, Warning, "siblings of reserved CPUs can never be pinned"},
+	{IsolatedCPUsInSet, GroupPlacement, Warning, "the kernel balances no load on CPUs of the set"},
+	{NUMASplit, GroupPlacement, Warning, "a container's own CPUs lie on several NUMA nodes"},
+	{UncoreCacheSplit, GroupPlacement, Warning, "a container's own CPUs lie under more caches than need be"},
+	{NUMAAligned, GroupPlacement, Info, "CPUs and memory lie on one NUMA node"},
+	{MemoryRemote, GroupPlacement, Warning, "memory is on other NUMA nodes than the CPUs"},
+	{DeviceNUMAMismatch, GroupPlacement, Warning, "a device is on another NUMA node than the CPUs"},
+	{PlacementReplayed, GroupPlacement, Info, "the kubelet's rules give exactly what is recorded"},
+	{PlacementNeedsGonePods, GroupPlacement, Info, "the record follows only if pods since gone held more"},
+	{PlacementDiffers, GroupPlacement, Warning, "the kubelet's rules do not give what is recorded"},
 	{CPUSetDrift, GroupPlacement, Warning, "the cgroup's cpuset is not the checkpoint's"},
 	{ReservedInSharedPool, GroupPlacement, Info, "the reserved CPUs are part of the shared pool, by design"},
+	{InitContainerHoldsCPUs, GroupPlacement, Info, "CPUs stay booked for an init container that is done"},
+	{UnevenCoreAverages, GroupPlacement, Warning, "cores of unlike size: the kubelet's average is no core's size"},
 	{ReservedMemoryMismatch, GroupAdmission, Critical, "reservedMemory does not sum up to the node's reservation"},
 	{TooManyNUMANodes, GroupAdmission, Critical, "more NUMA nodes than the Topology Manager takes"},
 	{KubeletCheckpointInvalid, GroupAdmission, Critical, "the kubelet refuses its checkpoint file"},

@@ -13,8 +13,9 @@ type Kind string
 
 // Kinds of report; a list of one of them is the kind with "List" appended.
 const (
-	PodReport  Kind = "PodReport"
-	NodeReport Kind = "NodeReport"
+	PodReport       Kind = "PodReport"
+	NodeReport      Kind = "NodeReport"
+	PlacementReport Kind = "PlacementReport"
 )
 
 // Report answers one question about one subject at one moment.

@@ -198,3 +198,13 @@ func (s *State) release(blocks []Block) error {
 	}
 	return nil
 }
+
+// Book charges the machine with blocks that someone holds. The error is that of a block on a node that there is not.
+func (s *State) Book(blocks []Block) error {
+	for _, b := range blocks {
+		if err := s.charge(b.Nodes, b.Type, b.Size); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/alloc/history"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/pkg/cgroup"
+)
+
+// errRecordInvalid: the kubelet itself refuses the record, so that nothing
+// follows from it.
+var errRecordInvalid = errors.New("the recorded state is not valid")
+
+// replayPast asks whether the recorded placement follows from the node's pods.
+func (n *nodeCase) replayPast() (history.Explanation, error) {
+	m, err := n.managers()
+	if err != nil {
+		n.gaps.lack("nodes/"+n.name+" (replay)", err.Error(), "whether the kubelet's rules give the recorded placement", "")
+		return history.Explanation{}, err
+	}
+	if _, err := n.snap.Pods(); err != nil {
+		return history.Explanation{}, err // a gap already
+	}
+	if _, err := node.Start(m.config, m.recorded, m.pods...); !node.MayStart(err) {
+		return history.Explanation{}, fmt.Errorf("%w: %w", errRecordInvalid, err)
+	}
+	in := history.Input{Config: m.config, Recorded: m.recorded, Devices: n.devicesThen(m)}
+	for _, p := range m.pods {
+		if admitted := startTime(p.Pod); !waiting(p.Pod) || n.recorded(m, string(p.UID)) {
+			in.Active = append(in.Active, history.Pod{Pod: p, Admitted: admitted})
+		}
+	}
+	for i := range n.pods {
+		if p, ok := ended(&n.pods[i]); ok {
+			in.Ended = append(in.Ended, p)
+		}
+	}
+	return history.Explain(in)
+}
+
+func (n *nodeCase) recorded(m managers, uid string) bool {
+	return m.recorded.CPU != nil && len(m.recorded.CPU.Entries[uid]) > 0 || m.recorded.Memory != nil && len(m.recorded.Memory.Entries[uid]) > 0
+}
+
+// waiting says whether the kubelet has not seen the pod yet.
+func waiting(pod *corev1.Pod) bool {
+	return pod.Status.StartTime == nil && pod.Status.Phase == corev1.PodPending &&
+		len(pod.Status.ContainerStatuses) == 0 && len(pod.Status.InitContainerStatuses) == 0
+}
+
+func startTime(pod *corev1.Pod) time.Time {
+	if pod.Status.StartTime == nil {
+		return time.Time{}
+	}
+	return pod.Status.StartTime.Time
+}
+
+// ended gives a pod that ran and is over, with the time of its last container's
+// end. One that was refused never held anything for long.
+func ended(pod *corev1.Pod) (history.Pod, bool) {
+	if active(pod) || pod.Status.StartTime == nil {
+		return history.Pod{}, false
+	}
+	var end time.Time
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range list {
+			if t := s.State.Terminated; t != nil && !t.StartedAt.IsZero() && t.FinishedAt.After(end) {
+				end = t.FinishedAt.Time
+			}
+		}
+	}
+	return history.Pod{Pod: kubeletPod(pod), Admitted: startTime(pod), Ended: end}, !end.IsZero()
+}
+
+// devicesThen gives the device hints for a pod while those with these UIDs had
+// their devices.
+func (n *nodeCase) devicesThen(m managers) func(node.Pod, map[string]bool) node.Pod {
+	if _, err := n.devices(); err != nil {
+		return nil
+	}
+	type name struct{ namespace, name string }
+	uids := map[name]string{}
+	for _, p := range m.pods {
+		uids[name{p.Namespace, p.Name}] = string(p.UID)
+	}
+	return func(p node.Pod, holders map[string]bool) node.Pod {
+		return n.withDevices(p, func(namespace, pod string) bool { return holders[uids[name{namespace, pod}]] })
+	}
+}
+
+// past is this pod's admission in it.
+func (c *podCase) pastStep() (history.Explanation, history.Step, bool) {
+	e, err := c.past()
+	if err != nil {
+		return e, history.Step{}, false
+	}
+	s, ok := e.Step(cgroup.PodUID(c.pod))
+	return e, s, ok && s.Verdict != history.Nothing
+}
