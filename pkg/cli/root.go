@@ -31,6 +31,7 @@ func NewCmdNoderes(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.AddCommand(
 		NewCmdExplain(streams),
 		NewCmdPlacement(streams),
+		NewCmdWhatIf(streams),
 		NewCmdTop(streams),
 		NewCmdDemo(streams),
 		NewCmdVersion(streams),

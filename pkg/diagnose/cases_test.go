@@ -43,7 +43,7 @@ func (a *anyOf) UnmarshalJSON(data []byte) error {
 // TestCases answers the questions of testdata/cases: bundles of real reports
 // and of recorded nodes.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*/expect.json")
+	files, err := filepath.Glob("testdata/cases/*/expect*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
@@ -65,7 +65,7 @@ func TestCases(t *testing.T) {
 					s = openTestBundle(t, filepath.Join(dir, run.Bundle+".tar.gz"))
 					bundles[run.Bundle] = s
 				}
-				for _, wrong := range run.check(run.report(t, s)) {
+				for _, wrong := range run.check(run.report(t, dir, s)) {
 					t.Error(wrong)
 				}
 			})
@@ -82,7 +82,7 @@ func openTestBundle(t testing.TB, path string) *snapshot.Snapshot {
 	return s
 }
 
-func (run caseRun) report(t *testing.T, s *snapshot.Snapshot) report.Report {
+func (run caseRun) report(t *testing.T, dir string, s *snapshot.Snapshot) report.Report {
 	t.Helper()
 	var o Options
 	if run.At != "" {
@@ -97,6 +97,8 @@ func (run caseRun) report(t *testing.T, s *snapshot.Snapshot) report.Report {
 	switch {
 	case len(run.Args) == 2 && run.Args[0] == "placement":
 		r, err = Placement(s, run.Args[1], o)
+	case run.Args[0] == "whatif":
+		return run.whatIf(t, dir, s, o)
 	case len(run.Args) == 5 && run.Args[1] == "pod" && run.Args[3] == "-n":
 		r, err = Pod(s, run.Args[4], run.Args[2], o)
 	case len(run.Args) == 3 && run.Args[1] == "node":

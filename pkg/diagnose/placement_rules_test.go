@@ -227,7 +227,9 @@ func replaysFamily() family {
 
 func remoteFamily() family {
 	anon := func(near, far int) func(*bundle) {
-		return func(b *bundle) { b.put("app", "memory.numa_stat", fmt.Sprintf("anon N0=%d N1=%d\nfile N0=0 N1=900000000", near<<20, far<<20)) }
+		return func(b *bundle) {
+			b.put("app", "memory.numa_stat", fmt.Sprintf("anon N0=%d N1=%d\nfile N0=0 N1=900000000", near<<20, far<<20))
+		}
 	}
 	return family{name: "remote", codes: []report.Code{report.MemoryRemote}, cases: []ruleCase{
 		{name: "as recorded", on: exclusivePod, want: nil},

@@ -103,6 +103,16 @@ const (
 
 // Codes of admission.
 const (
+	SMTAlignmentRefused      Code = "smt-alignment-refused"
+	TopologyAffinityRefused  Code = "topology-affinity-refused"
+	CPUsExhausted            Code = "cpus-exhausted"
+	MemoryGroupConflict      Code = "memory-group-conflict"
+	PodPoolEmpty             Code = "pod-pool-empty"
+	MemoryExhausted          Code = "memory-exhausted"
+	InitContainerNUMATrap    Code = "init-container-numa-trap"
+	FitCheckRefused          Code = "fit-check-refused"
+	WouldBeRefusedNow        Code = "would-be-refused-now"
+	WouldBeAdmittedNow       Code = "would-be-admitted-now"
 	ReservedMemoryMismatch   Code = "reserved-memory-mismatch"
 	TooManyNUMANodes         Code = "too-many-numa-nodes"
 	KubeletCheckpointInvalid Code = "kubelet-checkpoint-invalid"
@@ -204,11 +214,21 @@ var catalogue = []Entry{
 	{ReservedInSharedPool, GroupPlacement, Info, "the reserved CPUs are part of the shared pool, by design"},
 	{InitContainerHoldsCPUs, GroupPlacement, Info, "CPUs stay booked for an init container that is done"},
 	{UnevenCoreAverages, GroupPlacement, Warning, "cores of unlike size: the kubelet's average is no core's size"},
+	{SMTAlignmentRefused, GroupAdmission, Critical, "full-pcpus-only: no whole cores for the request"},
+	{TopologyAffinityRefused, GroupAdmission, Critical, "no set of NUMA nodes that the Topology Manager's policy admits"},
+	{CPUsExhausted, GroupAdmission, Critical, "fewer CPUs are free on the whole node than asked for"},
+	{MemoryGroupConflict, GroupAdmission, Critical, "NUMA nodes with the memory cannot be joined to a group"},
 	{ReservedMemoryMismatch, GroupAdmission, Critical, "reservedMemory does not sum up to the node's reservation"},
+	{PodPoolEmpty, GroupAdmission, Critical, "exclusive containers leave nothing of the pod's resources to the others"},
 	{TooManyNUMANodes, GroupAdmission, Critical, "more NUMA nodes than the Topology Manager takes"},
 	{KubeletCheckpointInvalid, GroupAdmission, Critical, "the kubelet refuses its checkpoint file"},
 	{KubeletConfigInvalid, GroupAdmission, Critical, "the kubelet refuses a setting at its start"},
+	{MemoryExhausted, GroupAdmission, Critical, "no set of NUMA nodes has the memory free"},
+	{InitContainerNUMATrap, GroupAdmission, Critical, "CPUs of an init container tie the pod to a NUMA node that is too small"},
+	{FitCheckRefused, GroupAdmission, Critical, "the kubelet's own fit check refuses the pod"},
 	{RefusalUnexplained, GroupAdmission, Critical, "the kubelet refused the pod"},
+	{WouldBeRefusedNow, GroupAdmission, Info, "the kubelet would refuse the pod"},
+	{WouldBeAdmittedNow, GroupAdmission, Info, "the kubelet would admit the pod"},
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
 	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
 	{KubeletWouldHang, GroupAdmission, Critical, "the kubelet would never come to an end"},

@@ -16,6 +16,7 @@ const (
 	PodReport       Kind = "PodReport"
 	NodeReport      Kind = "NodeReport"
 	PlacementReport Kind = "PlacementReport"
+	WhatIfReport    Kind = "WhatIfReport"
 )
 
 // Report answers one question about one subject at one moment.
@@ -30,6 +31,7 @@ type Report struct {
 	Findings  []Finding  `json:"findings"`
 	Placement *Placement `json:"placement,omitempty"`
 	Resources *Resources `json:"resources,omitempty"`
+	WhatIf    []WhatIf   `json:"whatif,omitempty"`
 	Gaps      []Gap      `json:"gaps,omitempty"`
 }
 

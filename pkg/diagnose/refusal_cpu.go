@@ -1,0 +1,223 @@
+package diagnose
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/alloc/cpumanager"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
+	"github.com/noderes/kubectl-noderes/pkg/report"
+)
+
+// smtRefused: full-pcpus-only hands out whole cores, and the request is no
+// multiple of a core's CPUs or more than what is free outside the cores with
+// reserved CPUs (policy_static.go, enforceSMTAlignment).
+func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, container string, subject report.Subject) report.Finding {
+	topo := a.from.config.Topology
+	because := []report.Evidence{
+		a.requestEvidence(container, corev1.ResourceCPU, fmt.Sprint(smt.Requested)),
+		n.configEvidence("cpuManagerPolicyOptions[full-pcpus-only]", a.from.config.Kubelet.CPUManagerPolicyOptions[cpumanager.FullPCPUsOnly], "exclusive CPUs are handed out core by core"),
+		n.machineEvidence("CPUs per core", fmt.Sprint(smt.CPUsPerCore), fmt.Sprintf("the kubelet's average: %d CPUs on %d cores", topo.NumCPUs, topo.NumCores)),
+	}
+	per := smt.CPUsPerCore
+	if smt.Requested%per != 0 {
+		less, more := smt.Requested/per*per, (smt.Requested/per+1)*per
+		f := n.refusal(a, report.SMTAlignmentRefused, subject,
+			fmt.Sprintf("%s asks for %d CPUs, and with full-pcpus-only the kubelet hands out whole cores of %d CPUs: %d is no multiple of %d.", who(container), smt.Requested, per, smt.Requested, per), because...)
+		f.Arithmetic = fmt.Sprintf("%d mod %d = %d, not 0", smt.Requested, per, smt.Requested%per)
+		sizes := fmt.Sprintf("%d", more)
+		if less > 0 {
+			sizes = fmt.Sprintf("%d or %d", less, more)
+		}
+		f.Remedies = []report.Remedy{{Summary: fmt.Sprintf("Ask for %s CPUs, in requests and limits.", sizes), Caution: "That it is a multiple does not mean that so many are free."},
+			{Summary: "A fraction of a CPU (such as 900m) is not checked: the container then shares CPUs."}}
+		return f
+	}
+	reserved := topo.WholeCores(a.node.CPU.Reserved)
+	pool := a.node.CPU.State.Default
+	free := pool.Difference(reserved)
+	summary := fmt.Sprintf("%s asks for %d CPUs, and with full-pcpus-only only %d are free on cores without a reserved CPU", who(container), smt.Requested, free.Size())
+	if !free.IsEmpty() {
+		summary += " (" + free.String() + ")"
+	}
+	because = append(because,
+		n.defaultSetEvidence(a, pool, "the shared pool"),
+		n.setAsideEvidence(a, fmt.Sprintf("with their siblings the cores %s: never given to a container", reserved)))
+	if _, reusable := a.freeCPUs(); !reusable.IsEmpty() {
+		summary += fmt.Sprintf("; that its init containers leave it %s is not counted", reusable)
+	}
+	f := n.refusal(a, report.SMTAlignmentRefused, subject, summary+".", because...)
+	f.Arithmetic = fmt.Sprintf("shared pool %s without cores %s = %s: %d < %d", pool, reserved, setOrNone(free), free.Size(), smt.Requested)
+	f.Remedies = n.roomRemedies(a, fmt.Sprintf("Ask for at most %d CPUs.", free.Size()/per*per), free.Size() >= per)
+	return f
+}
+
+// cpusExhausted: not so many CPUs are free on the whole node.
+func (n *nodeCase) cpusExhausted(a *attempt, container string, subject report.Subject) report.Finding {
+	need := a.container(container).CPUs
+	free, reusable := a.freeCPUs()
+	all := free.Union(reusable)
+	f := n.refusal(a, report.CPUsExhausted, subject,
+		fmt.Sprintf("%s asks for %d exclusive CPUs, and on the whole node %d are free%s.", who(container), need, all.Size(), inBrackets(all)),
+		a.requestEvidence(container, corev1.ResourceCPU, fmt.Sprint(need)),
+		n.defaultSetEvidence(a, a.node.CPU.State.Default, "the shared pool"),
+		n.setAsideEvidence(a, "never given to a container"))
+	f.Arithmetic = fmt.Sprintf("shared pool %s without the reserved %s = %s: %d < %d", a.node.CPU.State.Default, a.node.CPU.Reserved, setOrNone(free), all.Size(), need)
+	f.Remedies = n.roomRemedies(a, fmt.Sprintf("Ask for at most %d CPUs.", all.Size()), !all.IsEmpty())
+	return f
+}
+
+// podPoolEmpty: the exclusive containers of a pod with pod-level resources take
+// all of it and leave nothing to the others (validatePodScopeResources).
+func (n *nodeCase) podPoolEmpty(a *attempt, subject report.Subject) report.Finding {
+	var terms, shared []string
+	sum := 0
+	for _, c := range a.requests.Containers {
+		if c.CPUs == 0 {
+			shared = append(shared, c.Name)
+			continue
+		}
+		sum += c.CPUs
+		terms = append(terms, fmt.Sprintf("%s %d", c.Name, c.CPUs))
+	}
+	f := n.refusal(a, report.PodPoolEmpty, subject,
+		fmt.Sprintf("The containers with exclusive resources take the whole of the pod's, and nothing is left for %s: %s.", join(shared), clip(a.result.Message)),
+		report.Evidence{Source: a.source, Field: "spec.resources.requests", Value: listText(podResources(a.pod.Pod).Requests), Means: "the pod-level resources"},
+		report.Evidence{Source: a.source, Field: "spec.containers[].resources.requests", Value: requestsText(a.pod.Pod), Means: "of the containers"},
+		n.configEvidence("topologyManagerScope", a.from.config.Kubelet.TopologyManagerScope, "pod scope: one amount for the pod, shared out to its containers"))
+	if len(terms) > 0 {
+		f.Arithmetic = fmt.Sprintf("pod-level cpu %d − (%s) = %d", a.requests.CPUs, strings.Join(terms, " + "), a.requests.CPUs-sum)
+	}
+	f.Remedies = []report.Remedy{{Summary: "Raise the pod-level requests and limits above the sum of the exclusive containers, or give every container exclusive CPUs."}}
+	return f
+}
+
+// roomMakers are the active pods of which each alone, once deleted, would let
+// the pod in: found by running it.
+func (a *attempt) roomMakers() []string {
+	const most = 64
+	var names []string
+	tried := 0
+	for _, p := range a.from.pods {
+		uid := string(p.UID)
+		holds := len(a.node.CPU.State.Entries[uid]) > 0 || len(a.node.Memory.State.Entries[uid]) > 0
+		if !holds || uid == string(a.pod.UID) {
+			continue
+		}
+		if tried++; tried > most {
+			break
+		}
+		if a.from.without(uid).admits(a.pod) {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	return names
+}
+
+// roomRemedies are a smaller request, where one is left, and the pods whose end
+// would make room.
+func (n *nodeCase) roomRemedies(a *attempt, smaller string, some bool) []report.Remedy {
+	var out []report.Remedy
+	if some {
+		out = append(out, report.Remedy{Summary: smaller})
+	}
+	const most = 6
+	switch names := a.roomMakers(); {
+	case len(names) == 1:
+		out = append(out, report.Remedy{Summary: "Delete or move " + names[0] + ".", Effect: "The managers then admit the pod (replayed)."})
+	case len(names) > 1:
+		shown := names[:min(most, len(names))]
+		text := strings.Join(shown, ", ")
+		if len(names) > most {
+			text += fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		out = append(out, report.Remedy{Summary: "Delete or move any one of " + text + ".", Effect: "The managers then admit the pod (replayed for each)."})
+	}
+	return out
+}
+
+func (n *nodeCase) defaultSetEvidence(a *attempt, pool cpuset.Set, means string) report.Evidence {
+	return n.fileEvidence(cpuStatePath, "defaultCpuSet", pool.String(), means+a.collectedText())
+}
+
+// collectedText says that the set is not the file's to the letter.
+func (a *attempt) collectedText() string {
+	if s := a.from.recorded.CPU; s != nil && s.Default != a.node.CPU.State.Default {
+		return fmt.Sprintf(" at the moment of the refusal; the file has %s: what ended pods held is collected first, and earlier containers of the pod have theirs", s.Default)
+	}
+	return ""
+}
+
+func (n *nodeCase) setAsideEvidence(a *attempt, means string) report.Evidence {
+	k := a.from.config.Kubelet
+	if !k.ReservedSystemCPUs.IsEmpty() {
+		return n.configEvidence("reservedSystemCPUs", k.ReservedSystemCPUs.String(), means)
+	}
+	return n.configEvidence("systemReserved[cpu] + kubeReserved[cpu]", a.node.CPU.Reserved.String(), "the CPUs that the kubelet takes for the reservation; "+means)
+}
+
+// machineEvidence is a figure of the machine's topology.
+func (n *nodeCase) machineEvidence(field, value, means string) report.Evidence {
+	source := n.source("sys/devices/system/cpu")
+	if topo, err := n.topo(); err == nil && topo.Source == "lscpu" {
+		source = "node:lscpu -p"
+	}
+	return report.Evidence{Source: source, Field: field, Value: value, Means: means}
+}
+
+func inBrackets(s cpuset.Set) string {
+	if s.IsEmpty() {
+		return ""
+	}
+	return " (" + s.String() + ")"
+}
+
+func setOrNone(s cpuset.Set) string {
+	if s.IsEmpty() {
+		return "none"
+	}
+	return s.String()
+}
+
+func podResources(pod *corev1.Pod) corev1.ResourceRequirements {
+	if pod.Spec.Resources == nil {
+		return corev1.ResourceRequirements{}
+	}
+	return *pod.Spec.Resources
+}
+
+// listText spells a resource list in a fixed order.
+func listText(list corev1.ResourceList) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		q := list[name]
+		out = append(out, string(name)+" "+q.String())
+	}
+	return clip(strings.Join(out, ", "))
+}
+
+// requestsText spells what each container of a pod asks for.
+func requestsText(pod *corev1.Pod) string {
+	var out []string
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			out = append(out, list[i].Name+": "+listText(list[i].Resources.Requests))
+		}
+	}
+	return clip(strings.Join(out, "; "))
+}
+
+func optionsText(options map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		out = append(out, name+"="+options[name])
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return clip(strings.Join(out, ","))
+}
