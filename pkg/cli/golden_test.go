@@ -40,6 +40,7 @@ func TestGolden(t *testing.T) {
 			compareGolden(t, filepath.Join(golden, pod+".json"), "explain", "pod", pod, "-n", node.namespace, "--from", from, "-o", "json")
 		}
 		compareGolden(t, filepath.Join(golden, "node.txt"), "explain", "node", node.name, "--from", from)
+		compareGolden(t, filepath.Join(golden, "placement.txt"), "placement", node.name, "--from", from)
 	}
 }
 

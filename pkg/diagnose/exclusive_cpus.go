@@ -53,6 +53,9 @@ func exclusiveCPUs(c *podCase) []report.Finding {
 		}
 		f.Because = append(f.Because, c.podField("status.qosClass", string(c.pod.Status.QOSClass), why))
 		f.Summary = summary + ": " + why + "."
+		if _, s, ok := c.pastStep(); ok {
+			f.Arithmetic = whyThese(s.Trace, k.Name)
+		}
 		out = append(out, f)
 	}
 	return out

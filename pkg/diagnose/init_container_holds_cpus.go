@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -25,10 +26,12 @@ func podInitHolds(c *podCase) []report.Finding {
 		set, ok := c.ownedCPUs(c.uid, k.Name)
 		switch {
 		case !ok:
-		case k.finished():
+		case c.initDone(k):
 			inits, names = inits.Union(set), append(names, k.Name)
 			because = append(because, c.ownershipEvidence(k.Name)...)
-			because = append(because, c.endEvidence(k, "the init container is done"))
+			if k.finished() {
+				because = append(because, c.endEvidence(k, "the init container is done"))
+			}
 		default:
 			apps = apps.Union(set)
 			because = append(because, c.ownershipEvidence(k.Name)...)
@@ -49,6 +52,14 @@ func podInitHolds(c *podCase) []report.Finding {
 		Caution: "A fraction keeps the pod Guaranteed as long as requests equal limits.",
 	}}
 	return []report.Finding{f}
+}
+
+// initDone says whether an init container is over: by its own status, or because
+// a container of the app has started after it.
+func (c *podCase) initDone(k container) bool {
+	return k.finished() || k.init && !k.sidecar && k.status == nil && slices.ContainsFunc(c.containers(), func(other container) bool {
+		return !other.init && (other.running() || other.end() != nil)
+	})
 }
 
 // nodeInitHolds asks it of every pod of the node.

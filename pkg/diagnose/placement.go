@@ -25,6 +25,10 @@ func Placement(s *snapshot.Snapshot, name string, o Options) (report.Report, err
 	if n.object != nil {
 		uid = string(n.object.UID)
 	}
+	placement := n.placement(n.pods)
+	if placement != nil {
+		placement.Layout = n.layout()
+	}
 	return report.Report{
 		APIVersion: report.APIVersion,
 		Kind:       report.PlacementReport,
@@ -32,7 +36,7 @@ func Placement(s *snapshot.Snapshot, name string, o Options) (report.Report, err
 		ObservedAt: metav1.NewTime(n.at),
 		Versions:   n.versions(),
 		Findings:   findings,
-		Placement:  n.placement(n.pods),
+		Placement:  placement,
 		Gaps:       n.gaps.list(),
 	}, nil
 }

@@ -78,6 +78,10 @@ func (c *podCase) neededFinding(e history.Explanation, s history.Step) report.Fi
 	if !c.rulesExact || len(c.unknownDevices(c.pod)) > 0 {
 		f.Confidence = report.Possible
 	}
+	if names, evidence := c.goneByEvents(s.Pod.Admitted); len(names) > 0 {
+		f.Summary += fmt.Sprintf(" Events name %s, which %s there before and %s gone now.", join(names), verb(len(names), "was", "were"), verb(len(names), "is", "are"))
+		f.Because = append(f.Because, evidence...)
+	}
 	return f
 }
 

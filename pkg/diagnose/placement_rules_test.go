@@ -151,6 +151,9 @@ func setsFamily() family {
 		{name: "an init container's CPU that nobody took over", on: onMachine(apart(8), nil, "0,2-3,6-7", holds("a init 4", "a app 1,5"), withInit(whole("a", 1, "2"), "1")),
 			want: []string{"init-container-holds-cpus@init proven"}, text: []string{"4 of init containers − 1,5 of the others = 4"}},
 		{name: "an init container's CPU that was taken over", on: onMachine(apart(8), nil, "0,3-5,7", holds("a init 2", "a app 2,6"), withInit(whole("a", 1, "2"), "1")), want: nil},
+		{name: "an init container's CPU, its status is not known", on: onMachine(apart(8), nil, "0,2-3,6-7", holds("a init 4", "a app 1,5"), withInit(whole("a", 1, "2"), "1")), edit: func(b *bundle) {
+			b.pod().Status.InitContainerStatuses = nil
+		}, want: []string{"init-container-holds-cpus@init proven", "smt-sibling-shared@init proven"}},
 		{name: "an init container that still runs", on: onMachine(apart(8), nil, "0,2-3,6-7", holds("a init 4", "a app 1,5"), withInit(whole("a", 1, "2"), "1")), edit: func(b *bundle) {
 			b.pod().Status.InitContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 		}, want: []string{"smt-sibling-shared@init proven"}},

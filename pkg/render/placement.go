@@ -10,13 +10,15 @@ import (
 )
 
 // placement writes who holds which CPUs and memory: the policies, the node's
-// CPU sets, its NUMA nodes, and the containers.
+// CPU sets, a map of its CPUs, its NUMA nodes, and the containers.
 func (p *page) placement(l report.Placement) {
 	p.section("PLACEMENT", "")
 	p.policies(l)
 	p.cpuSets(l.CPUs)
+	m := newMarks(l.Layout)
+	p.cpuMap(l.Layout, m)
 	p.numaNodes(l.NUMANodes)
-	p.holders(l.Containers)
+	p.holders(l.Containers, m)
 }
 
 func (p *page) policies(l report.Placement) {
@@ -75,8 +77,8 @@ func (p *page) numaNodes(nodes []report.NUMANode) {
 }
 
 // holders writes a row for each container. A source that all share is said once.
-func (p *page) holders(containers []report.PlacementContainer) {
-	t := table{keys: 2, columns: []column{{head: "POD"}, {head: "CONTAINER"}, {head: "CPUS"}, {head: "EXCLUSIVE"}, {head: "LIVE"},
+func (p *page) holders(containers []report.PlacementContainer, m marks) {
+	t := table{keys: 2, columns: []column{{head: "POD"}, {head: "CONTAINER"}, {head: "MARK"}, {head: "CPUS"}, {head: "EXCLUSIVE"}, {head: "LIVE"},
 		{head: "NUMA"}, {head: "MEMORY"}, {head: "SOURCE"}}}
 	shared := len(containers) > 0
 	for _, c := range containers {
@@ -94,7 +96,7 @@ func (p *page) holders(containers []report.PlacementContainer) {
 		if !shared {
 			source = orNone(Escape(p.paths.fold(c.Source)))
 		}
-		t.add(podName(c), name, cpuList(c.CPUs), exclusive, cpuList(c.Live), ints(c.NUMANodes, ","), memoryBlocks(c.Memory), source)
+		t.add(podName(c), name, orNone(m.owner(c)), cpuList(c.CPUs), exclusive, cpuList(c.Live), ints(c.NUMANodes, ","), memoryBlocks(c.Memory), source)
 	}
 	p.facts("", "", t)
 	if shared && containers[0].Source != "" {

@@ -17,7 +17,43 @@ type Placement struct {
 	CPUs           *PlacementCPUs       `json:"cpus,omitempty"`
 	NUMANodes      []NUMANode           `json:"numaNodes,omitempty"`
 	Containers     []PlacementContainer `json:"containers,omitempty"`
+	// Layout is the machine with who may use each CPU, by socket, NUMA node and
+	// last level cache.
+	Layout []PlacementGroup `json:"layout,omitempty"`
 }
+
+// PlacementGroup is the cores that share socket, NUMA node and last level cache.
+// Cache lists all CPUs of that cache; empty where none is known.
+type PlacementGroup struct {
+	Socket   int             `json:"socket"`
+	NUMANode int             `json:"numaNode"`
+	Cache    string          `json:"cache,omitempty"`
+	CPUs     string          `json:"cpus"`
+	Cores    []PlacementCore `json:"cores"`
+}
+
+// PlacementCore is a core's threads.
+type PlacementCore []PlacementCPU
+
+// PlacementCPU is one thread. Owner is "namespace/pod/container" where Use is
+// exclusive.
+type PlacementCPU struct {
+	ID    int    `json:"id"`
+	Use   CPUUse `json:"use"`
+	Owner string `json:"owner,omitempty"`
+}
+
+// CPUUse says who may run on a CPU.
+type CPUUse string
+
+// Uses of a CPU. Free: in the shared pool, and not kept from exclusive use.
+// Unknown: the checkpoint does not tell.
+const (
+	CPUExclusive CPUUse = "exclusive"
+	CPUReserved  CPUUse = "reserved"
+	CPUFree      CPUUse = "free"
+	CPUUnknown   CPUUse = "unknown"
+)
 
 // PlacementCPUs are the CPU sets of a node. A nil set is not known.
 type PlacementCPUs struct {
