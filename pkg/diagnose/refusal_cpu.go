@@ -27,7 +27,7 @@ func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, cont
 	if smt.Requested%per != 0 {
 		less, more := smt.Requested/per*per, (smt.Requested/per+1)*per
 		f := n.refusal(a, report.SMTAlignmentRefused, subject,
-			fmt.Sprintf("%s asks for %d CPUs, and with full-pcpus-only the kubelet hands out whole cores of %d CPUs: %d is no multiple of %d.", who(container), smt.Requested, per, smt.Requested, per), because...)
+			fmt.Sprintf("%s asks for %s, and with full-pcpus-only the kubelet hands out whole cores of %d CPUs: %d is no multiple of %d.", who(container), plural(smt.Requested, "CPU"), per, smt.Requested, per), because...)
 		f.Arithmetic = fmt.Sprintf("%d mod %d = %d, not 0", smt.Requested, per, smt.Requested%per)
 		sizes := fmt.Sprintf("%d", more)
 		if less > 0 {
@@ -40,7 +40,7 @@ func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, cont
 	reserved := topo.WholeCores(a.node.CPU.Reserved)
 	pool := a.node.CPU.State.Default
 	free := pool.Difference(reserved)
-	summary := fmt.Sprintf("%s asks for %d CPUs, and with full-pcpus-only only %d are free on cores without a reserved CPU", who(container), smt.Requested, free.Size())
+	summary := fmt.Sprintf("%s asks for %s, and with full-pcpus-only only those on cores without a reserved CPU count, of which %d %s free", who(container), plural(smt.Requested, "CPU"), free.Size(), are(free.Size()))
 	if !free.IsEmpty() {
 		summary += " (" + free.String() + ")"
 	}
@@ -62,7 +62,7 @@ func (n *nodeCase) cpusExhausted(a *attempt, container string, subject report.Su
 	free, reusable := a.freeCPUs()
 	all := free.Union(reusable)
 	f := n.refusal(a, report.CPUsExhausted, subject,
-		fmt.Sprintf("%s asks for %d exclusive CPUs, and on the whole node %d are free%s.", who(container), need, all.Size(), inBrackets(all)),
+		fmt.Sprintf("%s asks for %s of its own, and on the whole node %d %s free%s.", who(container), plural(need, "CPU"), all.Size(), are(all.Size()), inBrackets(all)),
 		a.requestEvidence(container, corev1.ResourceCPU, fmt.Sprint(need)),
 		n.defaultSetEvidence(a, a.node.CPU.State.Default, "the shared pool"),
 		n.setAsideEvidence(a, "never given to a container"))
@@ -123,7 +123,7 @@ func (a *attempt) roomMakers() []string {
 func (n *nodeCase) roomRemedies(a *attempt, smaller string, some bool) []report.Remedy {
 	var out []report.Remedy
 	if some {
-		out = append(out, report.Remedy{Summary: smaller})
+		out = append(out, report.Remedy{Summary: smaller, Caution: "So many are free by this count; policy, NUMA nodes and the sum of requests may allow less."})
 	}
 	const most = 6
 	switch names := a.roomMakers(); {
@@ -220,4 +220,19 @@ func optionsText(options map[string]string) string {
 		return "none"
 	}
 	return clip(strings.Join(out, ","))
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// numaText names NUMA nodes.
+func numaText(nodes []int) string {
+	if len(nodes) == 1 {
+		return "NUMA node " + ids(nodes)
+	}
+	return "NUMA nodes " + ids(nodes)
 }

@@ -174,32 +174,37 @@ func (a *attempt) memoryByNode(name string) (free, total map[int]uint64) {
 // refusal says in what way this resource alone makes the policy say no; "" if
 // it does not. sum is the arithmetic of it.
 func (w wish) refusal(policy string) (reason, sum string) {
-	if len(w.hints) == 0 {
-		return fmt.Sprintf("all NUMA nodes together have %s of %s free", w.amount(w.sum()), w.label()), w.sumText()
-	}
 	preferred, single := false, false
 	for _, h := range w.hints {
 		preferred = preferred || h.Preferred
 		single = single || h.Preferred && (!h.Aligned || h.Mask.Count() == 1)
 	}
+	refuses := len(w.hints) == 0 || policy == "single-numa-node" && !single || policy == "restricted" && !preferred
 	switch {
-	case policy == "single-numa-node" && !single:
-		if w.free == nil {
-			return fmt.Sprintf("no NUMA node alone has the %s", w.label()), ""
-		}
+	case !refuses:
+		return "", ""
+	case w.free == nil && len(w.hints) == 0:
+		return fmt.Sprintf("no set of NUMA nodes has %s free", w.text()), ""
+	case w.free == nil && policy == "single-numa-node":
+		return fmt.Sprintf("no NUMA node alone has %s", w.text()), ""
+	case w.free == nil:
+		return fmt.Sprintf("of the smallest sets of NUMA nodes that have %s in all, none has them free", w.text()), ""
+	case w.sum() < w.need:
+		return fmt.Sprintf("all NUMA nodes together have %s free", w.amountOf(w.sum())), w.sumText()
+	case len(w.hints) == 0:
+		return fmt.Sprintf("no set of NUMA nodes can give %s, though they have %s free together", w.text(), w.amountOf(w.sum())), w.sumText()
+	case policy == "single-numa-node":
 		most, at := w.most(1)
-		return fmt.Sprintf("no NUMA node alone has so much of %s free, the most is %s on node %s", w.label(), w.amount(most), ids(at)), ""
-	case policy == "restricted" && !preferred:
-		least, known := w.least()
-		if !known {
-			return fmt.Sprintf("no smallest set of NUMA nodes with so many %s has them free", w.label()), ""
+		if most >= w.need {
+			return fmt.Sprintf("%s are free on NUMA node %s, which other containers or a group of NUMA nodes bar", w.text(), ids(at)), ""
 		}
-		most, at := w.most(least)
-		return fmt.Sprintf("%s would go into %s if nothing else were there, so only sets of so many are preferred, and the best of them (%s) has %s free",
-				w.label(), plural(least, "NUMA node"), ids(at), w.amount(most)),
-			w.leastText(least, at)
+		return fmt.Sprintf("no NUMA node alone has %s free, the most is %s (node %s)", w.text(), w.amountOf(most), ids(at)),
+			fmt.Sprintf("%s: %s on node %s < %s", w.name, w.amount(most), ids(at), w.amount(w.need))
 	}
-	return "", ""
+	least, _ := w.least()
+	most, at := w.most(least)
+	return fmt.Sprintf("%s would go into %s if nothing else were there, so only sets of that many are preferred, and the best of them (%s) has %s free",
+		w.text(), plural(least, "NUMA node"), ids(at), w.amountOf(most)), w.leastText(least, at)
 }
 
 // least is the size of the smallest sets of nodes that would do if all of them
@@ -261,13 +266,6 @@ func (w wish) sum() uint64 {
 	return sum
 }
 
-func (w wish) label() string {
-	if w.name == "cpu" {
-		return "CPUs"
-	}
-	return w.name
-}
-
 // amount shows an amount in the resource's unit.
 func (w wish) amount(v uint64) string {
 	if w.name == string(corev1.ResourceMemory) || strings.HasPrefix(w.name, corev1.ResourceHugePagesPrefix) {
@@ -276,12 +274,15 @@ func (w wish) amount(v uint64) string {
 	return fmt.Sprint(v)
 }
 
-func (w wish) text() string {
+// amountOf shows an amount and of what it is.
+func (w wish) amountOf(v uint64) string {
 	if w.name == "cpu" {
-		return plural(w.need, "CPU")
+		return plural(v, "CPU")
 	}
-	return w.amount(w.need) + " of " + w.name
+	return w.amount(v) + " of " + w.name
 }
+
+func (w wish) text() string { return w.amountOf(w.need) }
 
 func needs(wishes []wish) string {
 	var out []string
@@ -309,8 +310,8 @@ func (w wish) leastText(least int, best []int) string {
 	for _, id := range best {
 		total, free = total+w.total[id], free+w.free[id]
 	}
-	return fmt.Sprintf("%s: %s have %s in all ≥ %s, of which %s are free < %s; all %s have %s free",
-		w.name, "NUMA nodes "+ids(best), w.amount(total), w.amount(w.need), w.amount(free), w.amount(w.need), plural(len(w.free), "NUMA node"), w.amount(w.sum()))
+	return fmt.Sprintf("%s: %s: %s in all ≥ %s, %s free < %s; all %s: %s free",
+		w.name, numaText(best), w.amount(total), w.amount(w.need), w.amount(free), w.amount(w.need), plural(len(w.free), "NUMA node"), w.amount(w.sum()))
 }
 
 // wanted lists the sets that the policy could take of this resource.

@@ -71,7 +71,7 @@ func placeText(c report.WhatIfContainer) string {
 	case c.Exclusive:
 		out = fmt.Sprintf("container %s gets CPUs %s", c.Name, *c.CPUs)
 		if len(c.NUMANodes) > 0 {
-			out += " on NUMA node " + ids(c.NUMANodes)
+			out += " on " + numaText(c.NUMANodes)
 		}
 	case c.CPUs != nil:
 		out = fmt.Sprintf("container %s shares CPUs %s", c.Name, *c.CPUs)
@@ -82,7 +82,7 @@ func placeText(c report.WhatIfContainer) string {
 	for _, b := range c.Memory {
 		if on := ids(b.NUMANodes); !seen[on] {
 			seen[on] = true
-			out += ", its memory is on NUMA node " + on
+			out += ", its memory is on " + numaText(b.NUMANodes)
 		}
 	}
 	return out

@@ -150,18 +150,22 @@ func (s *search) fewerCPUs(container string) {
 			return
 		}
 	}
+	// Who asks for many CPUs is not served by a shared pool.
+	const most = 4000
 	fraction := milli - 1
-	for _, m := range s.refused.misfits {
-		fraction = min(fraction, m.allocatable-m.used)
+	if n := s.changed; n.object != nil {
+		if room, ok := n.object.Status.Allocatable[corev1.ResourceCPU]; ok {
+			fraction = min(fraction, room.MilliValue()-n.usedOf(corev1.ResourceCPU, s.pod))
+		}
 	}
 	if fraction%1000 == 0 {
 		fraction--
 	}
-	if fraction <= 0 || milli%1000 != 0 && len(s.refused.misfits) == 0 {
+	if fraction <= 0 || milli > most || milli%1000 != 0 && len(s.refused.misfits) == 0 {
 		return
 	}
 	q := milliQuantity(fraction)
-	s.try(s.world, s.with(container, corev1.ResourceCPU, q), changeText(container, corev1.ResourceCPU, milliQuantity(milli), q)+", no whole number: it shares CPUs")
+	s.try(s.world, s.with(container, corev1.ResourceCPU, q), changeText(container, corev1.ResourceCPU, milliQuantity(milli), q)+", which is no whole number and shares CPUs")
 }
 
 // moreCPUs: a larger request can be admitted where a smaller is not, by whole
@@ -263,7 +267,7 @@ func (s *search) withoutPods() {
 		if err != nil || !t.admitted() {
 			continue
 		}
-		s.note(t, "pod "+p.Namespace+"/"+p.Name+" ends")
+		s.note(t, "the end of pod "+p.Namespace+"/"+p.Name)
 		if found++; found == most {
 			return
 		}
@@ -308,11 +312,11 @@ func (s *search) otherSettings() {
 		if err != nil || !t.admitted() {
 			continue
 		}
-		change := c.String() + " (the kubelet restarted, its pods admitted again"
+		change := "setting " + c.String() + " and a restart of the kubelet"
 		if w.readmitted != nil && len(w.readmitted.CheckpointsRemoved) > 0 {
-			change += " after its state file was removed"
+			change += " with its state file removed"
 		}
-		(&search{whatIf: q}).noteIn(s, t, change+")")
+		(&search{whatIf: q}).noteIn(s, t, change)
 	}
 }
 
@@ -326,5 +330,5 @@ func milliQuantity(milli int64) resource.Quantity {
 }
 
 func changeText(container string, name corev1.ResourceName, was, is resource.Quantity) string {
-	return fmt.Sprintf("container %s: %s %s instead of %s", container, name, is.String(), was.String())
+	return fmt.Sprintf("%[2]s %[3]s instead of %[4]s for container %[1]s", container, name, is.String(), was.String())
 }

@@ -89,6 +89,7 @@ func (d draw) report() report.Report {
 		Versions:  report.Versions{Kubelet: d.s(), Kernel: d.s(), ContainerRuntime: d.s(), Karpenter: d.s(), Replay: d.s()},
 		Findings:  some(d, d.finding),
 		Placement: maybe(d, d.placement),
+		WhatIf:    some(d, d.whatIf),
 		Resources: maybe(d, d.resources),
 		Gaps:      some(d, func() report.Gap { return report.Gap{Wanted: d.s(), Reason: d.s(), Costs: d.s(), Fix: d.s()} }),
 	}
@@ -120,6 +121,21 @@ func (d draw) resources() report.Resources {
 						Peak: maybe(d, d.uint), WorkingSet: maybe(d, d.uint), Anon: maybe(d, d.uint), File: maybe(d, d.uint), Shmem: maybe(d, d.uint),
 						Kernel: maybe(d, d.uint), OOM: maybe(d, d.uint), OOMKill: maybe(d, d.uint), OOMGroupKill: maybe(d, d.uint)}
 				})}
+		})}
+}
+
+func (d draw) whatIf() report.WhatIf {
+	return report.WhatIf{Node: d.s(), Admitted: maybe(d, d.bool), Reason: d.s(), Message: d.s(), Settings: some(d, d.s),
+		Containers: some(d, func() report.WhatIfContainer {
+			return report.WhatIfContainer{Name: d.s(), Init: d.bool(), CPUs: maybe(d, d.s), Exclusive: d.bool(), NUMANodes: some(d, d.int)}
+		}),
+		Nearest: some(d, func() report.Nearest {
+			return report.Nearest{Change: d.s(), CPUs: maybe(d, d.s), NUMANodes: some(d, d.int)}
+		}),
+		Readmitted: maybe(d, func() report.Readmitted {
+			return report.Readmitted{CheckpointsRemoved: some(d, d.s), Admitted: d.int(), Refused: some(d, func() report.ReadmitRefusal {
+				return report.ReadmitRefusal{Namespace: d.s(), Pod: d.s(), Reason: d.s(), Message: d.s()}
+			})}
 		})}
 }
 

@@ -171,6 +171,7 @@ func (p *page) report(r report.Report) {
 		p.blank()
 		p.finding(f, r)
 	}
+	p.whatIf(r.WhatIf)
 	if r.Resources != nil {
 		p.resources(*r.Resources)
 	}
