@@ -71,7 +71,10 @@ var podRules = []rule[*podCase]{
 	{codes: []report.Code{report.CPUSetDrift}, find: podCPUSetDrift},
 	{codes: []report.Code{report.ReservedInSharedPool}, find: podReservedInSharedPool},
 	{codes: []report.Code{report.KubeletCheckpointInvalid}, find: podCheckpointInvalid},
-	{codes: []report.Code{report.RefusalUnexplained}, find: refusalUnexplained},
+	{codes: []report.Code{report.SMTAlignmentRefused, report.TopologyAffinityRefused, report.CPUsExhausted, report.MemoryGroupConflict, report.PodPoolEmpty, report.MemoryExhausted,
+		report.InitContainerNUMATrap, report.FitCheckRefused, report.KubeletWouldHang, report.RefusalUnexplained}, find: refusedPod},
+	{codes: []report.Code{report.ReadmissionRefused}, find: readmissionRefused},
+	{codes: []report.Code{report.AdmissionLoop}, find: podAdmissionLoop},
 	{codes: []report.Code{report.ResizeInfeasible, report.ResizePending}, find: resizeStates},
 }
 
@@ -98,6 +101,7 @@ var nodeRules = []rule[*nodeCase]{
 	{codes: []report.Code{report.KubeletCheckpointInvalid}, find: checkpointInvalid},
 	{codes: []report.Code{report.KubeletConfigInvalid}, find: kubeletConfigInvalid},
 	{codes: []report.Code{report.KubeletWouldHang}, find: nodeWouldHang},
+	{codes: []report.Code{report.AdmissionLoop}, find: admissionLoop},
 }
 
 // apply runs the rules in their order of registration.

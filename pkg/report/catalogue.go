@@ -117,7 +117,9 @@ const (
 	TooManyNUMANodes         Code = "too-many-numa-nodes"
 	KubeletCheckpointInvalid Code = "kubelet-checkpoint-invalid"
 	KubeletConfigInvalid     Code = "kubelet-config-invalid"
+	ReadmissionRefused       Code = "readmission-refused"
 	RefusalUnexplained       Code = "refusal-unexplained"
+	AdmissionLoop            Code = "admission-loop"
 	ResizeInfeasible         Code = "resize-infeasible"
 	ResizePending            Code = "resize-pending"
 	KubeletWouldHang         Code = "kubelet-would-hang"
@@ -226,7 +228,9 @@ var catalogue = []Entry{
 	{MemoryExhausted, GroupAdmission, Critical, "no set of NUMA nodes has the memory free"},
 	{InitContainerNUMATrap, GroupAdmission, Critical, "CPUs of an init container tie the pod to a NUMA node that is too small"},
 	{FitCheckRefused, GroupAdmission, Critical, "the kubelet's own fit check refuses the pod"},
+	{ReadmissionRefused, GroupAdmission, Critical, "a restart of the kubelet refused a pod that ran"},
 	{RefusalUnexplained, GroupAdmission, Critical, "the kubelet refused the pod"},
+	{AdmissionLoop, GroupAdmission, Critical, "a controller keeps creating pods that the kubelet refuses"},
 	{WouldBeRefusedNow, GroupAdmission, Info, "the kubelet would refuse the pod"},
 	{WouldBeAdmittedNow, GroupAdmission, Info, "the kubelet would admit the pod"},
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
