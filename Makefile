@@ -64,10 +64,11 @@ staticcheck:
 		echo "SKIPPED: $(STATICCHECK) cannot be installed"; \
 	fi
 
-## bench: start-up time against kubectl's
+## bench: start-up time against kubectl's, and admissions against the kubelet's
 bench: build
 	cd test/kubectl && $(GO) build -ldflags '-s -w' -o ../../bin/kubectl .
 	$(GO) run ./hack/bench -runs $(RUNS) -max 2 -a '$(BIN) explain pod --from demo' -b 'bin/kubectl version --client'
+	cd test/kubelet && $(GO) run . -bench
 
 ## fuzz: each fuzz target for FUZZTIME
 fuzz:

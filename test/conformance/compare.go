@@ -27,14 +27,19 @@ var (
 	expect  = flag.Duration("hang", 5*time.Second, "the same, where the replay says that it hangs")
 	record  = flag.String("record", "", "write the scenarios and the kubelet's results to this file, compressed")
 	one     = flag.Bool("one", false, "run the one scenario of the standard input on the kubelet's code, and print the result")
+	timed   = flag.Bool("bench", false, "compare the times of admissions instead")
+	rounds  = flag.Int("rounds", 10, "of each comparison of times")
 )
 
 // Main is a command that ends with status 1 if there is any difference.
 func Main(k *Kubelet) {
 	flag.Parse()
 	err := k.compare
-	if *one {
+	switch {
+	case *one:
 		err = k.runOne
+	case *timed:
+		err = k.bench
 	}
 	if err := err(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

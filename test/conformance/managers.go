@@ -15,6 +15,8 @@ type Kubelet struct {
 	Version string // as in a scenario
 	// Start makes the managers of a node and starts them, as container_manager_linux.go does.
 	Start func(*Node) (Managers, scenario.SetupResult, error)
+	// Unsaved starts the policies alone; nil for a version that is not timed.
+	Unsaved func(*Node) (Unsaved, error)
 	// SetGates sets feature gates until reset is called; see the function of that name.
 	SetGates func(gates map[string]bool) (reset func(), err error)
 	QOS      func(*corev1.Pod) corev1.PodQOSClass

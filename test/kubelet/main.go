@@ -18,6 +18,7 @@ func main() {
 	conformance.Main(&conformance.Kubelet{
 		Version: "1.37",
 		Start:   start,
+		Unsaved: startUnsaved,
 		SetGates: func(gates map[string]bool) (func(), error) {
 			return conformance.SetGates(utilfeature.DefaultMutableFeatureGate.(featuregate.MutableVersionedFeatureGate), gates)
 		},

@@ -86,9 +86,11 @@ func start(n *conformance.Node) (conformance.Managers, scenario.SetupResult, err
 	return m, scenario.SetupResult{OK: true, AllCPUs: m.cpu.GetAllCPUs().String(), Allocatable: m.cpu.GetAllocatableCPUs().String()}, nil
 }
 
-func (m *managers) Admit(pod *corev1.Pod) conformance.Answer {
+func (m *managers) Admit(pod *corev1.Pod) conformance.Answer { return admit(m.topology, pod) }
+
+func admit(topology topologymanager.Manager, pod *corev1.Pod) conformance.Answer {
 	ctx := klog.NewContext(context.Background(), klog.Background())
-	return conformance.Answer(m.topology.Admit(ctx, &lifecycle.PodAdmitAttributes{Pod: pod, Operation: lifecycle.AddOperation}))
+	return conformance.Answer(topology.Admit(ctx, &lifecycle.PodAdmitAttributes{Pod: pod, Operation: lifecycle.AddOperation}))
 }
 
 func (m *managers) AddContainer(pod *corev1.Pod, c *corev1.Container, id string) {

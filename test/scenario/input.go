@@ -106,6 +106,19 @@ func (k Kubelet) build(version string) (node.Config, error) {
 	return c, nil
 }
 
+// NodeConfig is what the replay takes for the machine and the kubelet.
+func (s *Scenario) NodeConfig() (node.Config, error) {
+	c, err := s.Kubelet.build(s.Version)
+	if err != nil {
+		return c, err
+	}
+	c.Topology, err = s.Topology.build()
+	return c, err
+}
+
+// NodePod is what the replay takes for the pod.
+func (p *Pod) NodePod() (node.Pod, error) { return p.build() }
+
 func (r Resources) build() (rr corev1.ResourceRequirements, err error) {
 	if rr.Requests, err = quantities(r.Requests); err != nil {
 		return rr, err

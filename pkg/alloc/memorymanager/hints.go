@@ -77,23 +77,28 @@ func (m *Manager) calculate(uid string, requests []alloc.MemoryRequest) ([]hint.
 		return nil, nil
 	}
 	var place [64]int8
+	m.tables = m.tables[:0] // those of the first request, then of the next
 	for i := range m.State.Nodes {
-		n := &m.State.Nodes[i]
-		place[n.ID] = int8(i)
-		for _, r := range requests {
-			if n.table(r.Type) == nil {
+		place[m.State.Nodes[i].ID] = int8(i)
+	}
+	for _, r := range requests {
+		for i := range m.State.Nodes {
+			t := m.State.Nodes[i].table(r.Type)
+			if t == nil {
 				return nil, hint.ErrNilPointer
 			}
+			m.tables = append(m.tables, t)
 		}
 	}
 	m.hints = m.hints[:0]
 	least := len(m.State.Nodes)
 	for _, mask := range m.masks {
 		possible, enough := true, true
-		for _, r := range requests {
+		for i, r := range requests {
+			tables := m.tables[i*len(m.State.Nodes):]
 			var free, allocatable uint64
 			for rest := mask; rest != 0; rest &= rest - 1 {
-				t := m.State.Nodes[place[rest.Lowest()]].table(r.Type)
+				t := tables[place[rest.Lowest()]]
 				free += t.Free
 				allocatable += t.Allocatable
 			}

@@ -30,8 +30,9 @@ type Manager struct {
 	masks  []hint.Mask // of all nodes, in the order of hints
 	noMask error
 
-	reuse reuse
-	hints []hint.Hint
+	reuse  reuse
+	hints  []hint.Hint
+	tables []*Table
 }
 
 // reuse is the memory that init containers leave to the later containers of their pod.

@@ -41,7 +41,8 @@ type Manager struct {
 	merger merger
 	rank   [64]int8 // of a node among all, by id
 	skip   bool
-	seen   []bool // by list and common nodes
+	seen   []bool      // by list and common nodes
+	kept   []hint.Hint // of all lists, with single-numa-node
 }
 
 // New returns a manager. The errors are the possible ones; the kubelet's is one of them.
@@ -96,8 +97,11 @@ func (m *Manager) Merge(lists [][]hint.Hint) (best hint.Hint, admit bool, err er
 		}
 	}
 	if m.policy == SingleNUMANode {
+		m.kept = m.kept[:0]
 		for i := range lists {
-			lists[i] = singleNode(lists[i])
+			from := len(m.kept)
+			m.kept = appendSingleNode(m.kept, lists[i])
+			lists[i] = m.kept[from:]
 		}
 	}
 	if best, err = m.merge(lists); err != nil {
@@ -120,9 +124,8 @@ var NoPreference = []hint.Hint{{Preferred: true}}
 
 var impossible = []hint.Hint{{}}
 
-// singleNode keeps the preferred hints of one node or of none in particular.
-func singleNode(list []hint.Hint) []hint.Hint {
-	kept := list[:0:0]
+// appendSingleNode keeps the preferred hints of one node or of none in particular.
+func appendSingleNode(kept, list []hint.Hint) []hint.Hint {
 	for _, h := range list {
 		if h.Preferred && (!h.Aligned || h.Mask.Count() == 1) {
 			kept = append(kept, h)
