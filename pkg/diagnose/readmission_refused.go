@@ -62,17 +62,6 @@ func (c *podCase) refusalEvent() (corev1.Event, bool) {
 	return events[len(events)-1], true
 }
 
-// firstSeen is when an event first happened.
-func firstSeen(e corev1.Event) time.Time {
-	switch {
-	case !e.FirstTimestamp.IsZero():
-		return e.FirstTimestamp.Time
-	case !e.EventTime.IsZero():
-		return e.EventTime.Time
-	}
-	return lastSeen(e)
-}
-
 func (c *podCase) heldEvidence() []report.Evidence {
 	var out []report.Evidence
 	for _, k := range c.containers() {
