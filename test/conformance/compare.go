@@ -25,7 +25,7 @@ var (
 	profile = flag.String("profile", "", "one profile only")
 	limit   = flag.Duration("timeout", 2*time.Minute, "when a scenario counts as hanging")
 	expect  = flag.Duration("hang", 5*time.Second, "the same, where the replay says that it hangs")
-	record  = flag.String("record", "", "write the scenarios and the kubelet's results to this file, compressed")
+	record  = flag.String("record", "", "write the scenarios and the kubelet's results, shortened, to this file, compressed")
 	one     = flag.Bool("one", false, "run the one scenario of the standard input on the kubelet's code, and print the result")
 	timed   = flag.Bool("bench", false, "compare the times of admissions instead")
 	rounds  = flag.Int("rounds", 10, "of each comparison of times")
@@ -119,7 +119,7 @@ func (k *Kubelet) compare() error {
 			return err
 		}
 		if enc != nil {
-			if err := enc.Encode(recorded{s, want}); err != nil {
+			if err := enc.Encode(recorded{s, want.Shortened()}); err != nil {
 				return err
 			}
 		}

@@ -168,6 +168,8 @@ type Block struct {
 }
 
 type State struct {
+	// Digest stands in a recording for all the rest.
+	Digest         string                        `json:"digest,omitempty"`
 	Default        string                        `json:"default"`
 	Assignments    map[string]map[string]string  `json:"assignments,omitempty"`
 	PodAssignments map[string]string             `json:"podAssignments,omitempty"`
