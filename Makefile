@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-all lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+.PHONY: demo build test conformance conformance-build conformance-all lint fmt vet staticcheck bench fuzz update-golden generate dist clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -39,8 +39,12 @@ test:
 	$(GO) test ./...
 
 ## conformance: replay and kubelet 1.37 on SCENARIOS random scenarios; the first build of the kubelet's code takes long
-conformance:
-	cd test/kubelet && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
+conformance: conformance-build
+	bin/conformance -n $(SCENARIOS) -seed $(SEED)
+
+## conformance-build: bin/conformance
+conformance-build:
+	cd test/kubelet && $(GO) build -o ../../bin/conformance .
 
 ## conformance-all: the same for kubelet 1.36, 1.35 and 1.34
 conformance-all:
@@ -65,10 +69,10 @@ staticcheck:
 	fi
 
 ## bench: start-up time against kubectl's, and admissions against the kubelet's
-bench: build
+bench: build conformance-build
 	cd test/kubectl && $(GO) build -ldflags '-s -w' -o ../../bin/kubectl .
 	$(GO) run ./hack/bench -runs $(RUNS) -max 2 -a '$(BIN) explain pod --from demo' -b 'bin/kubectl version --client'
-	cd test/kubelet && $(GO) run . -bench
+	bin/conformance -bench
 
 ## fuzz: each fuzz target for FUZZTIME
 fuzz:
