@@ -76,6 +76,38 @@ func (n *nodeCase) fitCheck(pod *corev1.Pod, source string, gone ...types.UID) (
 	return misfits, true
 }
 
+// pressure: while the node is short of something the kubelet admits only
+// critical pods, and if it is memory alone those that are not BestEffort or
+// tolerate it. It looks at that before its managers (eviction_manager.go, Admit).
+func (n *nodeCase) pressure(pod *corev1.Pod) (misfit, bool) {
+	if n.object == nil || isCritical(pod) {
+		return misfit{}, false
+	}
+	var conditions []string
+	for _, c := range n.object.Status.Conditions {
+		switch c.Type {
+		case corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure:
+			if c.Status == corev1.ConditionTrue {
+				conditions = append(conditions, string(c.Type))
+			}
+		}
+	}
+	if len(conditions) == 0 {
+		return misfit{}, false
+	}
+	if len(conditions) == 1 && conditions[0] == string(corev1.NodeMemoryPressure) {
+		taint := corev1.Taint{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule}
+		if pod.Status.QOSClass != corev1.PodQOSBestEffort || scheduling.TolerationsTolerateTaint(klog.Background(), pod.Spec.Tolerations, &taint, false) {
+			return misfit{}, false
+		}
+	}
+	m := misfit{reason: reasonEvicted, message: fmt.Sprintf("The node had condition: %v. ", conditions)}
+	for _, c := range conditions {
+		m.evidence = append(m.evidence, n.apiEvidence("status.conditions["+c+"]", string(corev1.ConditionTrue), ""))
+	}
+	return m, true
+}
+
 // insufficient are the resources of which allocatable has too little left:
 // pods, cpu, memory, ephemeral-storage, then the others by name.
 func (n *nodeCase) insufficient(pod *corev1.Pod, others []*corev1.Pod) []misfit {
@@ -238,7 +270,11 @@ func (n *nodeCase) fitRefusal(misfits []misfit, pod *corev1.Pod, subject report.
 	m := misfits[0]
 	subject.Container = ""
 	var f report.Finding
-	if m.resource == "" {
+	if m.reason == reasonEvicted {
+		f = newFinding(report.FitCheckRefused, report.Likely, subject,
+			"While the node is short, the kubelet admits no such pod: "+strings.TrimSpace(m.message), m.evidence...)
+		f.Remedies = []report.Remedy{{Summary: "Wait until the condition is gone; of BestEffort pods memory pressure alone keeps only those that do not tolerate it."}}
+	} else if m.resource == "" {
 		f = newFinding(report.FitCheckRefused, report.Proven, subject,
 			fmt.Sprintf("The kubelet's own fit check, which comes after its managers, refuses the pod: %s.", m.message), m.evidence...)
 		f.Remedies = []report.Remedy{{Summary: "Change the pod's selector, affinity, ports or tolerations, or the node's labels or taints."}}

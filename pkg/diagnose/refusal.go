@@ -45,6 +45,9 @@ type attempt struct {
 // or refused collected first. The error is a *node.StartError or a crash.
 func (m managers) start() (*node.Node, error) {
 	n, err := node.Start(m.config, m.recorded, m.pods...)
+	if err != nil && !node.MayStart(err) && m.running {
+		n, err = node.Resume(m.config, m.recorded, m.pods...)
+	}
 	if err != nil && !node.MayStart(err) {
 		return nil, err
 	}

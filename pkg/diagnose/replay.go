@@ -25,6 +25,9 @@ type managers struct {
 	// creation, which is that of admission after a restart. Equal times, of one
 	// second's resolution, have no order.
 	pods []node.Pod
+	// running: a kubelet answers for the node, which a state that the next start
+	// refuses does not stop.
+	running bool
 }
 
 // readManagers gathers it. The error says what a replay lacks; it is not the
@@ -37,6 +40,9 @@ func (n *nodeCase) readManagers() (managers, error) {
 	}
 	if m.recorded, err = n.recordedState(); err != nil {
 		return m, err
+	}
+	if _, up, known := n.ready(); known {
+		m.running = up
 	}
 	for i := range n.pods {
 		if active(&n.pods[i]) {
@@ -65,7 +71,7 @@ func (n *nodeCase) managerConfig() (node.Config, error) {
 	if err != nil {
 		return node.Config{}, fmt.Errorf("the kubelet's reservation: %w", err)
 	}
-	c := node.Config{Topology: topo, Kubelet: n.config, Reservation: corev1.ResourceList{}, Rules: n.rules}
+	c := node.Config{Topology: n.withRecordedMemory(topo), Kubelet: n.config, Reservation: corev1.ResourceList{}, Rules: n.rules}
 	for name, r := range reserved {
 		c.Reservation[name] = r.Quantity
 	}

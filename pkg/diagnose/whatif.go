@@ -22,6 +22,7 @@ var whatIfCodes = []report.Code{
 	report.WouldBeAdmittedNow, report.WouldBeRefusedNow, report.SMTAlignmentRefused, report.TopologyAffinityRefused, report.CPUsExhausted,
 	report.MemoryGroupConflict, report.MemoryExhausted, report.PodPoolEmpty, report.InitContainerNUMATrap, report.FitCheckRefused,
 	report.KubeletWouldHang, report.RefusalUnexplained, report.EvidenceMissing,
+	report.ReservedMemoryMismatch, report.TooManyNUMANodes, report.KubeletCheckpointInvalid, report.KubeletConfigInvalid,
 }
 
 // WhatIfOptions are what a what-if supposes.
@@ -169,6 +170,10 @@ func (t trial) admitted() bool {
 // ended.
 func (q *whatIf) run(n *nodeCase, w world, pod *corev1.Pod, gone ...types.UID) (trial, error) {
 	var t trial
+	if m, pressed := n.pressure(pod); pressed {
+		t.misfits, t.fitKnown = []misfit{m}, true
+		return t, nil
+	}
 	if !w.none {
 		a, err := w.try(n.newPodDevices(node.Pod{Pod: pod}))
 		if err != nil {
@@ -179,6 +184,10 @@ func (q *whatIf) run(n *nodeCase, w world, pod *corev1.Pod, gone ...types.UID) (
 	}
 	if t.attempt == nil || t.crash == nil && t.result.Admit {
 		t.misfits, t.fitKnown = n.fitCheck(pod, q.source, gone...)
+		if t.fitKnown && w.podsUnknown {
+			// Labels and taints can be judged without them, sums cannot.
+			t.fitKnown = slices.ContainsFunc(t.misfits, func(m misfit) bool { return m.resource == "" })
+		}
 	}
 	return t, nil
 }
@@ -188,14 +197,8 @@ func (q *whatIf) answer() (report.WhatIf, []report.Finding) {
 	fact := report.WhatIf{Node: q.now.name, Settings: q.set.Texts()}
 	w, err := q.world(q.changed)
 	fact.Readmitted = w.readmitted
-	var start *node.StartError
-	switch {
-	case errors.As(err, &start) || errors.Is(err, hint.ErrWouldHang):
-		fact.Admitted = new(bool)
-		fact.Message = "the kubelet does not start: " + err.Error()
-		return fact, []report.Finding{q.noStart(err)}
-	case err != nil:
-		return fact, []report.Finding{q.unknown(err)}
+	if err != nil {
+		return q.notRunning(fact, err)
 	}
 	t, err := q.run(q.changed, w, q.pod)
 	if err != nil {
@@ -207,10 +210,30 @@ func (q *whatIf) answer() (report.WhatIf, []report.Finding) {
 		fact.Containers = q.places(t)
 		return fact, []report.Finding{q.admittedFinding(t, w, fact)}
 	}
-	refusals := q.refusals(t)
+	refusals := q.refusals(t, w)
 	fact.Reason, fact.Message = t.answerText()
 	fact.Nearest = q.nearest(t, w)
 	return fact, append(refusals, q.refusedFinding(t, w, fact, refusals))
+}
+
+// notRunning is the answer where there are no managers to ask: no kubelet starts
+// with these settings or state files, or what it has in memory is not known.
+func (q *whatIf) notRunning(fact report.WhatIf, err error) (report.WhatIf, []report.Finding) {
+	why := startFindings(q.changed)
+	_, up, known := q.now.ready()
+	var start *node.StartError
+	switch {
+	case errors.As(err, &start) || errors.Is(err, hint.ErrWouldHang):
+	case len(why) > 0 && !(known && up):
+	default:
+		return fact, append(why, q.unknown(err))
+	}
+	if faults := q.changed.startFaults(); start == nil && len(faults) > 0 {
+		err = errors.New(faults[0].message)
+	}
+	fact.Admitted = new(bool)
+	fact.Message = "the kubelet does not start: " + startText(err)
+	return fact, append(why, q.noStart(err))
 }
 
 // answerText is the kubelet's reason and message.
@@ -226,14 +249,14 @@ func (t trial) answerText() (reason, message string) {
 	return "", ""
 }
 
-func (q *whatIf) refusals(t trial) []report.Finding {
+func (q *whatIf) refusals(t trial, w world) []report.Finding {
 	var out []report.Finding
 	if t.attempt != nil && (t.crash != nil || !t.result.Admit) {
 		out = q.changed.refusals(t.attempt, q.subject())
 	} else {
 		out = []report.Finding{q.changed.fitRefusal(t.misfits, q.pod, q.subject(), q.source)}
 	}
-	if confidence, _ := q.confidence(t); confidence != report.Proven {
+	if confidence, _ := q.confidence(t, w); confidence != report.Proven {
 		for i := range out {
 			if out[i].Confidence == report.Proven {
 				out[i].Confidence = confidence

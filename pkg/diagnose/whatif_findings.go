@@ -1,16 +1,18 @@
 package diagnose
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
 // confidence of an answer, and what keeps it from being proven.
-func (q *whatIf) confidence(t trial) (report.Confidence, []string) {
+func (q *whatIf) confidence(t trial, w world) (report.Confidence, []string) {
 	var why []string
 	n := q.changed
 	switch {
@@ -21,6 +23,12 @@ func (q *whatIf) confidence(t trial) (report.Confidence, []string) {
 	}
 	if len(q.set) > 0 {
 		why = append(why, "it is for changed settings, under which other things of the node may change as well")
+	}
+	if w.podsUnknown {
+		why = append(why, "the node's pods are not known: what the state files book was taken as held, and requests could not be summed up")
+	}
+	if w.nextStart != nil {
+		why = append(why, "the kubelet runs on a state on which it would not start again: "+clip(startText(w.nextStart)))
 	}
 	if unknown := n.unknownDevices(q.pod); len(unknown) > 0 && t.attempt != nil && t.from.config.Kubelet.TopologyManagerPolicy != "none" {
 		why = append(why, "the NUMA nodes of the devices of "+join(unknown)+" are not known")
@@ -100,7 +108,7 @@ func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Fi
 		}
 		parts = append(parts, placeText(c))
 	}
-	confidence, why := q.confidence(t)
+	confidence, why := q.confidence(t, w)
 	f := newFinding(report.WouldBeAdmittedNow, confidence, q.subject(), "")
 	f.Summary = fmt.Sprintf("The kubelet of %s would admit the pod now: %s.", n.name, strings.Join(parts, "; "))
 	f.Because = append(f.Because, report.Evidence{Source: q.source, Field: "spec.containers[].resources.requests", Value: requestsText(q.pod), Means: string(q.pod.Status.QOSClass)})
@@ -114,7 +122,9 @@ func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Fi
 		f.Because, f.Arithmetic = append(f.Because, e...), sum
 	} else {
 		f.Confidence = report.Likely
-		why = append(why, "without the node's object the kubelet's fit check could not be made")
+		if !w.podsUnknown {
+			why = append(why, "without the node's object the kubelet's fit check could not be made")
+		}
 	}
 	f.Because = append(f.Because, q.settingEvidence(w)...)
 	f.Because = append(f.Because, q.doubts(why)...)
@@ -172,7 +182,7 @@ func (q *whatIf) fitEvidence() ([]report.Evidence, string) {
 
 // refusedFinding sums the refusal up; the finding beside it has its code.
 func (q *whatIf) refusedFinding(t trial, w world, fact report.WhatIf, refusals []report.Finding) report.Finding {
-	confidence, why := q.confidence(t)
+	confidence, why := q.confidence(t, w)
 	f := newFinding(report.WouldBeRefusedNow, confidence, q.subject(), "")
 	said := clip(fact.Message)
 	if fact.Reason != "" {
@@ -207,13 +217,22 @@ func (q *whatIf) refusedFinding(t trial, w world, fact report.WhatIf, refusals [
 // could admit anything.
 func (q *whatIf) noStart(err error) report.Finding {
 	f := newFinding(report.WouldBeRefusedNow, report.Likely, q.subject(),
-		fmt.Sprintf("The kubelet of %s would not start, so the pod would stay Pending: %s.", q.now.name, strings.TrimSuffix(clip(err.Error()), ".")),
+		fmt.Sprintf("The kubelet of %s would not start, so the pod would stay Pending: %s.", q.now.name, strings.TrimSuffix(clip(startText(err)), ".")),
 		report.Evidence{Source: q.source, Field: "spec.containers[].resources.requests", Value: requestsText(q.pod), Means: string(q.pod.Status.QOSClass)})
 	if len(q.set) == 0 {
-		f.Because = append(f.Because, q.now.fileEvidence(cpuStatePath, "replayed start", "fails", clip(err.Error())))
+		f.Because = append(f.Because, q.now.fileEvidence(cpuStatePath, "replayed start", "fails", clip(startText(err))))
 	}
 	f.Because = append(f.Because, q.settingEvidence(world{})...)
 	return f
+}
+
+// startText is the kubelet's own word for why it does not start.
+func startText(err error) string {
+	var start *node.StartError
+	if errors.As(err, &start) && start.Unwrap() != nil {
+		return start.Unwrap().Error()
+	}
+	return err.Error()
 }
 
 // unknown: the data do not tell what the kubelet would say.

@@ -95,6 +95,12 @@ func TestWhatIfFitCheck(t *testing.T) {
 		{name: "not ready", node: func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute}}
 		}, reason: ""},
+		{name: "disk pressure", node: func(n *corev1.Node) { condition(n, corev1.NodeDiskPressure) }, reason: "Evicted"},
+		{name: "memory pressure", node: func(n *corev1.Node) { condition(n, corev1.NodeMemoryPressure) }, reason: ""},
+		{name: "memory pressure, BestEffort", node: func(n *corev1.Node) { condition(n, corev1.NodeMemoryPressure) },
+			pod: func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = nil }, reason: "Evicted"},
+		{name: "disk pressure, critical", node: func(n *corev1.Node) { condition(n, corev1.NodeDiskPressure) },
+			pod: func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }, reason: ""},
 		{name: "Windows", pod: func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }, reason: "PodOSNotSupported"},
 		{name: "port", node: func(*corev1.Node) {}, pod: func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} }, reason: ""},
 	} {
@@ -125,6 +131,42 @@ func TestWhatIfFitCheck(t *testing.T) {
 
 func limitTo(p *corev1.Pod, name corev1.ResourceName, amount string) {
 	p.Spec.Containers[0].Resources.Limits[name] = resource.MustParse(amount)
+}
+
+func condition(n *corev1.Node, name corev1.NodeConditionType) {
+	for i := range n.Status.Conditions {
+		if n.Status.Conditions[i].Type == name {
+			n.Status.Conditions[i].Status = corev1.ConditionTrue
+		}
+	}
+}
+
+// A state that the next start refuses does not stop the kubelet that runs; one
+// that does not run cannot be asked.
+func TestWhatIfOnABadState(t *testing.T) {
+	b := recorded("smt2-k612/bundle", "shop", "excl-a")(t)
+	b.config(map[string]any{"reservedSystemCPUs": "0,7", "cpuManagerPolicyOptions": map[string]any{"strict-cpu-reservation": "true"}})
+	r := ask(t, b.open(), newPod(cpuAndMemory("1", "64Mi")), "smt2")
+	if f := r.Findings[0]; f.Code != report.WouldBeAdmittedNow || f.Confidence != report.Likely {
+		t.Errorf("%s %s: %s", f.Code, f.Confidence, f.Summary)
+	}
+	for i := range b.object().Status.Conditions {
+		b.object().Status.Conditions[i].Status = corev1.ConditionFalse
+	}
+	r = ask(t, b.open(), newPod(cpuAndMemory("1", "64Mi")), "smt2")
+	if r.Findings[0].Code != report.KubeletCheckpointInvalid || *r.WhatIf[0].Admitted || !strings.Contains(r.WhatIf[0].Message, "some of strictly reserved cpus") {
+		t.Errorf("%s: %+v", r.Findings[0].Code, r.WhatIf[0])
+	}
+}
+
+// Without a list of pods nothing is taken as gone.
+func TestWhatIfWithoutPods(t *testing.T) {
+	b := recorded("smt2-k612/bundle", "shop", "excl-a")(t)
+	b.pods = nil
+	r := ask(t, b.open(), newPod(cpuAndMemory("2", "64Mi")), "smt2")
+	if got, f := *r.WhatIf[0].Containers[0].CPUs, r.Findings[0]; got != "6-7" || f.Confidence != report.Likely {
+		t.Errorf("%s %s %s", got, f.Confidence, f.Summary)
+	}
 }
 
 // What is not known narrows the answer and is named.

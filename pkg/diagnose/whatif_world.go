@@ -2,6 +2,11 @@ package diagnose
 
 import (
 	"errors"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -14,6 +19,11 @@ type world struct {
 	none bool
 	// readmitted is set where the kubelet was started anew with other settings.
 	readmitted *report.Readmitted
+	// nextStart is why the kubelet, which runs, would not start again.
+	nextStart error
+	// podsUnknown: there is no list of pods. What the state files book is then
+	// taken as held.
+	podsUnknown bool
 }
 
 // world is the node now, or with other settings as its kubelet's start with
@@ -22,17 +32,26 @@ type world struct {
 // creation. A *node.StartError: that kubelet does not start.
 func (q *whatIf) world(n *nodeCase) (world, error) {
 	if n.configErr == nil && n.config.CPUManagerPolicy == "none" && n.config.MemoryManagerPolicy == "None" && n.config.TopologyManagerPolicy == "none" {
-		return world{none: true}, nil
+		_, podsErr := n.snap.Pods()
+		return world{none: true, podsUnknown: podsErr != nil}, nil
 	}
 	m, err := n.managers()
 	if err != nil {
 		return world{}, err
 	}
-	if n == q.now {
-		_, err := m.start()
-		return world{managers: m}, err
+	_, podsErr := n.snap.Pods()
+	if podsErr != nil {
+		m.pods = holders(m.recorded)
 	}
-	w := world{managers: m, readmitted: &report.Readmitted{}}
+	if n == q.now {
+		w := world{managers: m, podsUnknown: podsErr != nil}
+		if _, err := node.Start(m.config, m.recorded, m.pods...); !node.MayStart(err) {
+			w.nextStart = err
+		}
+		_, err := m.start()
+		return w, err
+	}
+	w := world{managers: m, readmitted: &report.Readmitted{}, podsUnknown: podsErr != nil}
 	var nd *node.Node
 	for {
 		nd, err = node.Start(w.config, w.recorded, w.pods...)
@@ -70,4 +89,49 @@ func (q *whatIf) world(n *nodeCase) (world, error) {
 	}
 	w.recorded = nd.State()
 	return w, nil
+}
+
+// holders are the pods that the state files know, of which no more is known than
+// that their containers hold something.
+func holders(s node.State) []node.Pod {
+	containers := map[string]map[string]bool{}
+	add := func(uid, name string) {
+		if containers[uid] == nil {
+			containers[uid] = map[string]bool{}
+		}
+		containers[uid][name] = true
+	}
+	if s.CPU != nil {
+		for uid, entries := range s.CPU.Entries {
+			for name := range entries {
+				add(uid, name)
+			}
+		}
+	}
+	if s.Memory != nil {
+		for uid, entries := range s.Memory.Entries {
+			for name := range entries {
+				add(uid, name)
+			}
+		}
+	}
+	var out []node.Pod
+	for _, uid := range slices.Sorted(maps.Keys(containers)) {
+		p := &corev1.Pod{}
+		p.Name, p.UID = "uid "+uid, types.UID(uid)
+		for _, name := range slices.Sorted(maps.Keys(containers[uid])) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: name})
+		}
+		out = append(out, node.Pod{Pod: p})
+	}
+	return out
+}
+
+// startFindings are those of a kubelet that does not start.
+func startFindings(n *nodeCase) []report.Finding {
+	var out []report.Finding
+	for _, find := range []func(*nodeCase) []report.Finding{reservedMemoryMismatch, tooManyNUMANodes, checkpointInvalid, kubeletConfigInvalid, nodeWouldHang} {
+		out = append(out, find(n)...)
+	}
+	return out
 }

@@ -177,3 +177,31 @@ func TestCrash(t *testing.T) {
 		t.Errorf("huge pages that no node has: %v", err)
 	}
 }
+
+// A state that no start accepts can be in use all the same.
+func TestResume(t *testing.T) {
+	c := config(t, "best-effort", "container")
+	n := mustStart(t, c)
+	if _, err := n.Admit(pod("a", "2", "1Gi"), nil); err != nil {
+		t.Fatal(err)
+	}
+	s := n.State()
+	s.CPU.Default.Remove(0) // reserved
+	if _, err := Start(c, s); MayStart(err) {
+		t.Fatal("started")
+	}
+	again, err := Resume(c, s, n.Pods()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := again.Admit(pod("b", "2", "1Gi"), nil); err != nil || !got.Admit {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if want := s.CPU.Default.Size() - 2; again.CPU.State.Default.Size() != want {
+		t.Errorf("%s are shared", again.CPU.State.Default)
+	}
+	s.CPUPolicy = "none"
+	if _, err := Resume(c, s); MayStart(err) {
+		t.Error("resumed under another policy")
+	}
+}

@@ -94,7 +94,13 @@ const (
 
 // Start starts the managers of a node on its state files, which are copied. The pods are active already but not admitted again: that is
 // for the caller, one after the other. Beside a *StartError whose errors have a nil among them there is also a node.
-func Start(c Config, s State, pods ...Pod) (*Node, error) {
+func Start(c Config, s State, pods ...Pod) (*Node, error) { return start(c, s, true, pods) }
+
+// Resume is Start for a kubelet that runs already: what a start would check of the state is passed over, but for its policies. That is
+// how a state can be in use which the next start refuses.
+func Resume(c Config, s State, pods ...Pod) (*Node, error) { return start(c, s, false, pods) }
+
+func start(c Config, s State, check bool, pods []Pod) (*Node, error) {
 	n := &Node{config: c, active: map[string]*activePod{}, staleCPU: true, staleMemory: true}
 	var errs []error
 	fail := func(stage Stage) (*Node, error) { return nil, &StartError{stage, errs} }
@@ -135,7 +141,7 @@ func Start(c Config, s State, pods ...Pod) (*Node, error) {
 		}
 		cpuState = s.CPU.Clone()
 	}
-	if errs = n.CPU.Start(cpuState); len(errs) > 0 {
+	if errs = n.CPU.Start(cpuState); len(errs) > 0 && check {
 		return fail(CPUManagerStart)
 	}
 	// The first pass of the loop that repairs cpusets comes at once.
@@ -150,7 +156,7 @@ func Start(c Config, s State, pods ...Pod) (*Node, error) {
 		}
 		memoryState = s.Memory.Clone()
 	}
-	if errs = n.Memory.Start(memoryState); len(errs) > 0 {
+	if errs = n.Memory.Start(memoryState); len(errs) > 0 && check {
 		for _, err := range errs {
 			if err == nil {
 				return n, &StartError{MemoryManagerStart, errs}
