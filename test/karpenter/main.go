@@ -22,9 +22,17 @@ func main() {
 	n := flag.Int("n", 20000, "number of random scenarios")
 	seed := flag.Int64("seed", 0, "seed of the random scenarios; 0 takes one from the clock")
 	record := flag.Bool("record", false, "print each scenario with the real code's result instead of comparing")
+	timed := flag.Bool("bench", false, "time the evaluation of budgets against the real code's")
 	stdin := flag.Bool("stdin", false, "take scenarios from standard input, one for each line, instead of random ones")
 	flag.Parse()
 	klog.SetLogger(logr.Discard())
+	if *timed {
+		if err := bench(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *seed == 0 {
 		*seed = time.Now().UnixNano()
 	}

@@ -20,43 +20,95 @@ func (p Pool) Timeline(reason karpenter.Reason, total int, from, to time.Time) [
 		return nil
 	}
 	from, to = from.UTC(), to.UTC()
-	edges := p.edges(reason, from, to)
-	var out []Segment
-	for i, start := range edges {
-		allowance := p.Allowed(reason, total, start)
-		end := to
-		if i+1 < len(edges) {
-			end = edges[i+1]
-		}
-		if n := len(out); n > 0 && out[n-1].same(allowance) {
+	if p.hasScheduleError() {
+		return []Segment{{Window{from, to}, p.Allowed(reason, total, from)}}
+	}
+	tracks := p.tracks(reason, total, from, to)
+	edges := 0
+	for i := range tracks {
+		edges += 2 * len(tracks[i].open)
+	}
+	out := make([]Segment, 0, edges+1)
+	var least allowed
+	for start := from; start.Before(to); {
+		end := least.set(tracks, start, to)
+		if n := len(out); n > 0 && out[n-1].Allowed == least.value && slices.Equal(out[n-1].DecidedBy, least.by) {
 			out[n-1].To = end
-			continue
+		} else {
+			allowance := Allowance{Allowed: least.value, Least: least.value, DecidedBy: slices.Clone(least.by)}
+			if least.broken {
+				allowance = p.Allowed(reason, total, start)
+			}
+			out = append(out, Segment{Window{start, end}, allowance})
 		}
-		out = append(out, Segment{Window{start, end}, allowance})
+		start = end
 	}
 	return out
 }
 
-// edges returns from and the moments after it, before to, at which a budget for the reason opens or closes.
-func (p Pool) edges(reason karpenter.Reason, from, to time.Time) []time.Time {
-	edges := []time.Time{from}
-	for i := range p.Budgets {
-		b := &p.Budgets[i]
-		if b.schedule == nil || !b.concerns(reason) {
-			continue
-		}
-		b.windows(from, to, func(w Window) bool {
-			edges = append(edges, w.From)
-			if w.To.Before(to) {
-				edges = append(edges, w.To)
-			}
-			return true
-		})
-	}
-	slices.SortFunc(edges, time.Time.Compare)
-	return slices.CompactFunc(edges, time.Time.Equal)
+// track is one budget along a timeline.
+type track struct {
+	index  int
+	value  int
+	broken bool // the value cannot be read: while active, it closes every reason
+	open   []Window
 }
 
-func (a Allowance) same(b Allowance) bool {
-	return a.Allowed == b.Allowed && slices.Equal(a.DecidedBy, b.DecidedBy)
+// tracks returns the budgets that have a say.
+func (p Pool) tracks(reason karpenter.Reason, total int, from, to time.Time) []track {
+	tracks := make([]track, 0, len(p.Budgets))
+	for i := range p.Budgets {
+		if b := &p.Budgets[i]; b.concerns(reason) {
+			value, err := scaled(b.Nodes, total)
+			tracks = append(tracks, track{index: i, value: value, broken: err != nil, open: b.Windows(from, to)})
+		}
+	}
+	return tracks
+}
+
+// allowed is the least value at one moment of a timeline.
+type allowed struct {
+	value  int
+	by     []int
+	broken bool
+}
+
+// set evaluates the tracks at a moment that is not before the last one, dropping windows that have closed, and returns when the next
+// one opens or closes, or the end.
+func (a *allowed) set(tracks []track, at, end time.Time) time.Time {
+	a.value, a.by, a.broken = Unlimited, a.by[:0], false
+	for i := range tracks {
+		t := &tracks[i]
+		for len(t.open) > 0 && !t.open[0].To.After(at) {
+			t.open = t.open[1:]
+		}
+		if len(t.open) == 0 {
+			continue
+		}
+		if opens := t.open[0].From; opens.After(at) {
+			if opens.Before(end) {
+				end = opens
+			}
+			continue
+		}
+		if closes := t.open[0].To; closes.Before(end) {
+			end = closes
+		}
+		a.add(t)
+	}
+	return end
+}
+
+func (a *allowed) add(t *track) {
+	switch {
+	case t.broken && !a.broken:
+		a.value, a.by, a.broken = 0, append(a.by[:0], t.index), true
+	case t.broken:
+		a.by = append(a.by, t.index)
+	case a.broken:
+	case t.value < a.value:
+		a.value, a.by = t.value, append(a.by[:0], t.index)
+	case t.value == a.value && t.value != Unlimited:
+		a.by = append(a.by, t.index)
+	}
 }
