@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -17,6 +18,9 @@ type ExplainNodeOptions struct {
 	*explainOptions
 
 	names []string
+	// set are settings of the kubelet that the question supposes.
+	set      []string
+	settings diagnose.Settings
 }
 
 // NewExplainNodeOptions are the defaults.
@@ -25,13 +29,16 @@ func NewExplainNodeOptions(shared *explainOptions) *ExplainNodeOptions {
 }
 
 func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "node (NAME... | node/NAME...)",
 		Aliases: []string{"nodes", "no"},
 		Short:   "Explain what is wrong with a node itself",
 		Long: templates.LongDesc(`
 			Explain what is wrong with a node itself: the kubelet's configuration, its checkpoints,
-			what it reserves.
+			what it reserves, and what its next start would refuse.
+
+			With --set the kubelet's next start is asked for with other settings or another version:
+			whether it takes over the checkpoints, and which pods it would not admit again.
 
 			With --from demo the name may be left out.`),
 		Example: templates.Examples(`
@@ -39,10 +46,16 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 			kubectl noderes explain node --from demo
 
 			# A node of a bundle, as YAML
-			kubectl noderes explain node/worker-1 --from ./bundle -o yaml`),
+			kubectl noderes explain node/worker-1 --from ./bundle -o yaml
+
+			# What an upgrade of the kubelet would do with its checkpoints and pods
+			kubectl noderes explain node worker-1 --from ./bundle --set kubeletVersion=1.37`),
 		ValidArgsFunction: completeNodes(&o.sourceOptions),
 		RunE:              o.execute,
 	}
+	cmd.Flags().StringArrayVar(&o.set, "set", nil, "Suppose this setting of the kubelet, FIELD=VALUE or FIELD.KEY=VALUE of its configuration, or kubeletVersion=1.MINOR; may be repeated")
+	mustRegister(cmd, "set", completeSettings)
+	return cmd
 }
 
 func (o *ExplainNodeOptions) execute(cmd *cobra.Command, args []string) error {
@@ -60,8 +73,11 @@ func (o *ExplainNodeOptions) Complete(_ *cobra.Command, args []string) error {
 	if err := o.explainOptions.complete(); err != nil {
 		return err
 	}
-	names, err := resourceNames(kindNode, args)
-	o.names = names
+	var err error
+	if o.settings, err = diagnose.ParseSettings(o.set); err != nil {
+		return fmt.Errorf("--set: %w", err)
+	}
+	o.names, err = resourceNames(kindNode, args)
 	return err
 }
 
@@ -89,6 +105,6 @@ func (o *ExplainNodeOptions) Run(ctx context.Context) error {
 		o.names = []string{recording.Node}
 	}
 	return o.explain(ctx, report.NodeReport, o.names, func(s *snapshot.Snapshot, name string) (report.Report, error) {
-		return diagnose.Node(s, name, diagnose.Options{At: o.at})
+		return diagnose.Node(s, name, diagnose.Options{At: o.at, Set: o.settings})
 	})
 }

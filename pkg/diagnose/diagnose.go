@@ -27,6 +27,9 @@ type Options struct {
 	// Container keeps only the findings about this container and about its
 	// pod as a whole.
 	Container string
+	// Set supposes other settings of the kubelet, or another version. It is for
+	// nodes: what the kubelet's start with them would do.
+	Set Settings
 }
 
 // Pod explains one pod. Without a namespace the only pod of that name is
@@ -79,6 +82,14 @@ func Node(s *snapshot.Snapshot, name string, o Options) (report.Report, error) {
 	}
 	n := newNodeCase(s, name, o.At)
 	findings := apply(nodeRules, n)
+	versions := n.versions()
+	if len(o.Set) > 0 {
+		supposed, c, err := n.suppose(o.Set, findings)
+		if err != nil {
+			return report.Report{}, err
+		}
+		findings, versions.Replay = supposed, c.versions().Replay
+	}
 	findings = append(findings, nodeHealthy(n, findings)...)
 	order(findings)
 	uid := ""
@@ -90,7 +101,7 @@ func Node(s *snapshot.Snapshot, name string, o Options) (report.Report, error) {
 		Kind:       report.NodeReport,
 		Metadata:   report.Metadata{Name: name, UID: uid},
 		ObservedAt: metav1.NewTime(n.at),
-		Versions:   n.versions(),
+		Versions:   versions,
 		Findings:   findings,
 		Placement:  n.placement(n.pods),
 		Gaps:       n.gaps.list(),

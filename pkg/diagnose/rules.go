@@ -75,6 +75,7 @@ var podRules = []rule[*podCase]{
 		report.InitContainerNUMATrap, report.FitCheckRefused, report.KubeletWouldHang, report.RefusalUnexplained}, find: refusedPod},
 	{codes: []report.Code{report.ReadmissionRefused}, find: readmissionRefused},
 	{codes: []report.Code{report.AdmissionLoop}, find: podAdmissionLoop},
+	{codes: []report.Code{report.WouldBeRefusedNow}, find: podRestartRefuses},
 	{codes: []report.Code{report.ResizeInfeasible, report.ResizePending}, find: resizeStates},
 }
 
@@ -102,6 +103,7 @@ var nodeRules = []rule[*nodeCase]{
 	{codes: []report.Code{report.KubeletConfigInvalid}, find: kubeletConfigInvalid},
 	{codes: []report.Code{report.KubeletWouldHang}, find: nodeWouldHang},
 	{codes: []report.Code{report.AdmissionLoop}, find: admissionLoop},
+	{codes: []report.Code{report.WouldBeRefusedNow}, find: restartRefuses},
 }
 
 // apply runs the rules in their order of registration.
