@@ -112,14 +112,18 @@ func (b *Budget) Current(now time.Time) (window Window, ok bool) {
 	if active, _ := b.Active(now); !active {
 		return Window{}, false
 	}
-	from, to := now.Add(-366*day), now.Add(horizon)
-	b.windows(from, now.Add(1), func(w Window) bool {
-		window.From = w.From
-		return true
-	})
-	if !window.From.After(from) {
+	for _, back := range []time.Duration{day, 366 * day} {
+		from := now.Add(-back)
+		b.windows(from, now.Add(1), func(w Window) bool {
+			window.From = w.From
+			return true
+		})
+		if window.From.After(from) {
+			break
+		}
 		window.From = time.Time{}
 	}
+	to := now.Add(horizon)
 	b.windows(now, to, func(w Window) bool {
 		window.To = w.To
 		return false

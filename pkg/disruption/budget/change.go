@@ -1,101 +1,61 @@
 package budget
 
 import (
-	"math"
 	"time"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
 )
 
-// steps bounds the search for a change through budgets that relieve each other: a week of windows of a minute.
-const steps = 7 * 24 * 60
+// ranges are how far ahead a change of a pool is looked for, one after the other; maxWindows bounds how many windows the next one may
+// hold by what the last one held.
+var ranges = []time.Duration{day, 8 * day, 64 * day, horizon}
+
+const maxWindows = 200_000
 
 // NextChange returns the first moment after now at which what is allowed for the reason changes, for a pool of total nodes that
-// stays as it is. ok is false where it never does, or not within the search: nine years, or a week of windows that relieve each
-// other every minute.
+// stays as it is. ok is false where it never does, or not within the search: nine years, but days where short windows follow each
+// other without ever changing what all of them together allow.
 func (p Pool) NextChange(reason karpenter.Reason, total int, now time.Time) (at time.Time, ok bool) {
 	if p.hasScheduleError() {
 		return time.Time{}, false
 	}
-	present := p.Allowed(reason, total, now).Allowed
-	at = now
-	for range steps {
-		if at, ok = p.nextLevel(reason, total, at); !ok {
-			return time.Time{}, false
-		}
-		if p.Allowed(reason, total, at).Allowed != present {
+	now = now.UTC()
+	for i, ahead := range ranges {
+		tracks := p.tracks(reason, total, now, now.Add(ahead))
+		windows := countWindows(tracks)
+		if at, ok := firstChange(tracks, now, now.Add(ahead)); ok {
 			return at, true
 		}
+		if i+1 < len(ranges) && windows*int(ranges[i+1]/ahead) > maxWindows {
+			break
+		}
 	}
 	return time.Time{}, false
 }
 
-// nextLevel returns when a budget lower than the lowest active one opens, or when the last of the lowest has closed.
-func (p Pool) nextLevel(reason karpenter.Reason, total int, now time.Time) (first time.Time, ok bool) {
-	lowest := Unlimited
-	for i := range p.Budgets {
-		if b := &p.Budgets[i]; b.concerns(reason) {
-			if active, _ := b.Active(now); active {
-				lowest = min(lowest, b.level(total))
-			}
+func firstChange(tracks []track, now, end time.Time) (at time.Time, ok bool) {
+	var least allowed
+	at = least.set(tracks, now, end)
+	for present := least.value; at.Before(end); {
+		next := least.set(tracks, at, end)
+		if least.value != present {
+			return at, true
 		}
-	}
-	for i := range p.Budgets {
-		if b := &p.Budgets[i]; b.concerns(reason) && b.level(total) < lowest {
-			if at, opens := b.NextChange(now); opens && (!ok || at.Before(first)) {
-				first, ok = at, true
-			}
-		}
-	}
-	if lowest == Unlimited {
-		return first, ok
-	}
-	if closes, ends := p.closes(reason, total, lowest, now); ends && (!ok || closes.Before(first)) {
-		return closes, true
-	}
-	return first, ok
-}
-
-// closes returns the first moment after now at which no budget of that level is active.
-func (p Pool) closes(reason karpenter.Reason, total, level int, now time.Time) (time.Time, bool) {
-	t := now
-	for range steps {
-		latest := t
-		for i := range p.Budgets {
-			b := &p.Budgets[i]
-			if !b.concerns(reason) || b.level(total) != level {
-				continue
-			}
-			if active, _ := b.Active(t); !active {
-				continue
-			}
-			end, ok := b.NextChange(t)
-			if !ok {
-				return time.Time{}, false
-			}
-			if end.After(latest) {
-				latest = end
-			}
-		}
-		if latest.Equal(t) {
-			return t, true
-		}
-		t = latest
+		at = next
 	}
 	return time.Time{}, false
+}
+
+func countWindows(tracks []track) int {
+	n := 0
+	for i := range tracks {
+		n += len(tracks[i].open)
+	}
+	return n
 }
 
 // concerns reports whether the budget has a say in what is allowed for the reason: one that cannot be evaluated closes every reason.
 func (b *Budget) concerns(reason karpenter.Reason) bool { return b.badNodes || b.AppliesTo(reason) }
-
-// level orders the values of active budgets, those that close every reason first.
-func (b *Budget) level(total int) int {
-	value, err := scaled(b.Nodes, total)
-	if err != nil {
-		return math.MinInt
-	}
-	return value
-}
 
 func (p Pool) hasScheduleError() bool {
 	for i := range p.Budgets {

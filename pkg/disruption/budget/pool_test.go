@@ -86,6 +86,28 @@ func TestSeoul(t *testing.T) {
 	}
 }
 
+// TestNextChangeIsBounded looks for a change that never comes, in windows that relieve each other every minute.
+func TestNextChangeIsBounded(t *testing.T) {
+	budgets := []karpenter.Budget{spec("0", "0 0 29 2 *", "1m")}
+	for range 24 {
+		budgets = append(budgets, spec("1", "*/2 * * * *", "1m"), spec("1", "1-59/2 * * * *", "1m"))
+	}
+	start := time.Now()
+	change, ok := pool(budgets...).NextChange(karpenter.Empty, 7, at(t, "2026-03-04T00:00:00Z"))
+	if ok {
+		t.Errorf("changes at %v", change)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	if change, ok = pool(budgets[:2]...).NextChange(karpenter.Empty, 7, at(t, "2026-03-04T00:00:00Z")); !ok || !change.Equal(at(t, "2026-03-04T00:01:00Z")) {
+		t.Errorf("changes at %v, %v", change, ok)
+	}
+	if change, ok = pool(budgets[0]).NextChange(karpenter.Empty, 7, at(t, "2026-03-04T00:00:00Z")); !ok || !change.Equal(at(t, "2028-02-29T00:00:00Z")) {
+		t.Errorf("changes at %v, %v", change, ok)
+	}
+}
+
 func TestTimelineAndNextChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		budget := rapid.Custom(func(t *rapid.T) karpenter.Budget {

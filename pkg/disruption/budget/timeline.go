@@ -24,11 +24,7 @@ func (p Pool) Timeline(reason karpenter.Reason, total int, from, to time.Time) [
 		return []Segment{{Window{from, to}, p.Allowed(reason, total, from)}}
 	}
 	tracks := p.tracks(reason, total, from, to)
-	edges := 0
-	for i := range tracks {
-		edges += 2 * len(tracks[i].open)
-	}
-	out := make([]Segment, 0, edges+1)
+	out := make([]Segment, 0, 2*countWindows(tracks)+1)
 	var least allowed
 	for start := from; start.Before(to); {
 		end := least.set(tracks, start, to)
