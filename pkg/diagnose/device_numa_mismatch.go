@@ -36,7 +36,7 @@ func deviceNUMAMismatch(c *podCase) []report.Finding {
 		f := newFinding(report.DeviceNUMAMismatch, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		for _, d := range far {
 			names = append(names, fmt.Sprintf("%s %s on node %s", clip(d.Resource), clip(d.ID), idList(d.Nodes)))
-			f.Because = append(f.Because, report.Evidence{Source: "kubelet:podresources", Field: "list " + clip(d.Resource), Value: clip(d.ID), Means: "NUMA node " + idList(d.Nodes)})
+			f.Because = append(f.Because, report.Evidence{Source: podResourcesSource, Field: "list " + clip(d.Resource), Value: clip(d.ID), Means: "NUMA node " + idList(d.Nodes)})
 		}
 		for _, n := range numaNodesWith(topo, k.cpus) {
 			f.Because = append(f.Because, c.topologyEvidence(topo, n, n.CPUs.Intersection(k.cpus)))

@@ -6,8 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
+	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
 // readDevices is what the PodResources API told of the node, if it was asked.
@@ -49,6 +51,41 @@ func (n *nodeCase) withDevices(p node.Pod, holds func(namespace, name string) bo
 // theirs.
 func (n *nodeCase) newPodDevices(p node.Pod) node.Pod {
 	return n.withDevices(p, func(namespace, name string) bool { return namespace != p.Namespace || name != p.Name })
+}
+
+// podResourcesCPUs is the set that PodResources lists for a container: it leaves
+// out normal init containers and the shared pool, so that no entry says nothing.
+func (c *podCase) podResourcesCPUs(name string) (cpuset.Set, bool) {
+	r, err := c.devices()
+	if err != nil {
+		return cpuset.Set{}, false
+	}
+	held, ok := r.Find(c.pod.Namespace, c.pod.Name, name)
+	if !ok || len(held.CPUs) == 0 {
+		return cpuset.Set{}, false
+	}
+	var set cpuset.Set
+	for _, id := range held.CPUs {
+		if id < 0 || id >= cpuset.MaxCPUs || !set.Add(int(id)) {
+			return cpuset.Set{}, false
+		}
+	}
+	return set, true
+}
+
+const podResourcesSource = "kubelet:podresources"
+
+// podResourcesEvidence holds it against the checkpoint's set.
+func (c *podCase) podResourcesEvidence(name string, recorded cpuset.Set) []report.Evidence {
+	set, ok := c.podResourcesCPUs(name)
+	if !ok {
+		return nil
+	}
+	means := "PodResources names the same"
+	if set != recorded {
+		means = "PodResources names others than the checkpoint: the two were not read at the same time, or one is wrong"
+	}
+	return []report.Evidence{{Source: podResourcesSource, Field: "list cpu_ids [" + name + "]", Value: set.String(), Means: means}}
 }
 
 // unknownDevices are the extended resources that a pod asks for and whose

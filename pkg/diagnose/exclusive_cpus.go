@@ -39,6 +39,7 @@ func exclusiveCPUs(c *podCase) []report.Finding {
 				f.Because = append(f.Because, c.fileEvidence(memoryStatePath, "entries["+c.uid+"]["+k.Name+"] "+b.Type, fmt.Sprint(b.Size), "bytes on NUMA node "+idList(b.NUMANodes)))
 			}
 		}
+		f.Because = append(f.Because, c.podResourcesEvidence(k.Name, set)...)
 		if live, file, ok := c.liveCPUs(k.Name); ok {
 			f.Because = append(f.Because, c.fileEvidence(file, "", live, "the cgroup's cpuset"))
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/checkpoint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
-	"github.com/noderes/kubectl-noderes/pkg/alloc/history"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
@@ -62,7 +61,7 @@ type nodeCase struct {
 	// pickedCPUs are the reserved ones that no setting names.
 	pickedCPUs func() (cpuset.Set, bool)
 	// past is what replaying the recorded placement came to.
-	past func() (history.Explanation, error)
+	past func() (past, error)
 	// devices are what the PodResources API told.
 	devices func() (*podresources.Resources, error)
 	kernel  func() (kernlog.Log, error)

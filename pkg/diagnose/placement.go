@@ -105,9 +105,9 @@ func nodeReplayed(n *nodeCase) []report.Finding {
 		}
 	}
 	if len(open) > 0 {
-		return n.openFindings(e, holders, open)
+		return n.openFindings(e.Explanation, holders, open)
 	}
-	f := newFinding(report.PlacementReplayed, report.Proven, n.subject(), "", n.placementEvidence(e, holders)...)
+	f := newFinding(report.PlacementReplayed, report.Proven, n.subject(), "", n.placementEvidence(holders)...)
 	if !n.rulesExact {
 		f.Confidence = report.Likely
 	}
@@ -123,6 +123,9 @@ func nodeReplayed(n *nodeCase) []report.Finding {
 	default:
 		f.Summary = fmt.Sprintf("Replaying the %s with CPUs or memory of %s own, %s, gives exactly what is recorded.",
 			plural(len(holders), "pod"), verb(len(holders), "its", "their"), how)
+	}
+	if e.invalid != nil {
+		f.Summary += fmt.Sprintf(" The next start of the kubelet would refuse it all the same (%s).", clip(e.invalid.Error()))
 	}
 	if left := n.unlisted(); left > 0 {
 		f.Summary += fmt.Sprintf(" The checkpoint has entries of %s besides that the data do not have.", plural(left, "pod"))
@@ -177,7 +180,7 @@ func (n *nodeCase) openFindings(e history.Explanation, holders, open []history.S
 
 // placementEvidence quotes the pool and the first of the holders; the facts
 // have all of them.
-func (n *nodeCase) placementEvidence(e history.Explanation, holders []history.Step) []report.Evidence {
+func (n *nodeCase) placementEvidence(holders []history.Step) []report.Evidence {
 	out := []report.Evidence{
 		n.configEvidence("cpuManagerPolicy", n.config.CPUManagerPolicy, "who picks CPUs"),
 		n.configEvidence("memoryManagerPolicy", n.config.MemoryManagerPolicy, "who picks memory"),

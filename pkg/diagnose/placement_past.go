@@ -3,6 +3,7 @@ package diagnose
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,20 +17,47 @@ import (
 // follows from it.
 var errRecordInvalid = errors.New("the recorded state is not valid")
 
+// past is what replaying the recorded placement came to. Invalid is why the next
+// start of the kubelet would refuse the record, although the replay gives
+// exactly that.
+type past struct {
+	history.Explanation
+	invalid error
+}
+
 // replayPast asks whether the recorded placement follows from the node's pods.
-func (n *nodeCase) replayPast() (history.Explanation, error) {
+func (n *nodeCase) replayPast() (past, error) {
+	in, invalid, err := n.pastInput()
+	if err != nil {
+		return past{}, err
+	}
+	e, err := history.Explain(in)
+	if err != nil {
+		return past{}, err
+	}
+	holds := slices.ContainsFunc(e.Steps, func(s history.Step) bool { return s.Verdict == history.Follows })
+	pool := in.Recorded.CPU != nil && in.Recorded.CPU.Default == e.Shared
+	if invalid != nil && !(holds && pool && e.All(history.Follows, history.Nothing)) {
+		return past{}, fmt.Errorf("%w: %w", errRecordInvalid, invalid)
+	}
+	return past{e, invalid}, nil
+}
+
+// pastInput gathers it; invalid is the kubelet's word for a record that it would
+// refuse.
+func (n *nodeCase) pastInput() (in history.Input, invalid, err error) {
 	m, err := n.managers()
 	if err != nil {
 		n.gaps.lack("nodes/"+n.name+" (replay)", err.Error(), "whether the kubelet's rules give the recorded placement", "")
-		return history.Explanation{}, err
+		return in, nil, err
 	}
 	if _, err := n.snap.Pods(); err != nil {
-		return history.Explanation{}, err // a gap already
+		return in, nil, err // a gap already
 	}
 	if _, err := node.Start(m.config, m.recorded, m.pods...); !node.MayStart(err) {
-		return history.Explanation{}, fmt.Errorf("%w: %w", errRecordInvalid, err)
+		invalid = err
 	}
-	in := history.Input{Config: m.config, Recorded: m.recorded, Devices: n.devicesThen(m)}
+	in = history.Input{Config: m.config, Recorded: m.recorded, Devices: n.devicesThen(m)}
 	for _, p := range m.pods {
 		if admitted := startTime(p.Pod); !waiting(p.Pod) || n.recorded(m, string(p.UID)) {
 			in.Active = append(in.Active, history.Pod{Pod: p, Admitted: admitted})
@@ -40,7 +68,7 @@ func (n *nodeCase) replayPast() (history.Explanation, error) {
 			in.Ended = append(in.Ended, p)
 		}
 	}
-	return history.Explain(in)
+	return in, invalid, nil
 }
 
 func (n *nodeCase) recorded(m managers, uid string) bool {
@@ -93,8 +121,8 @@ func (n *nodeCase) devicesThen(m managers) func(node.Pod, map[string]bool) node.
 	}
 }
 
-// past is this pod's admission in it.
-func (c *podCase) pastStep() (history.Explanation, history.Step, bool) {
+// pastStep is this pod's admission in it.
+func (c *podCase) pastStep() (past, history.Step, bool) {
 	e, err := c.past()
 	if err != nil {
 		return e, history.Step{}, false

@@ -23,9 +23,9 @@ func podReplayed(c *podCase) []report.Finding {
 	if !ok {
 		return nil
 	}
-	f := c.replayFinding(e, s)
+	f := c.replayFinding(e.Explanation, s)
 	f.Because = append(f.Because, c.recordEvidence(s)...)
-	f.Because = append(f.Because, c.orderEvidence(e))
+	f.Because = append(f.Because, c.orderEvidence(e.Explanation))
 	return []report.Finding{f}
 }
 

@@ -264,6 +264,7 @@ func TestPlacement(t *testing.T) {
 		{name: "one needs others", on: onMachine(eight, nil, "0-1,6-7", holds("a app 4-5", "b app 2-3"), whole("a", 1, "2"), whole("b", 2, "2")), want: []string{"placement-needs-gone-pods@n1 likely"}, text: "1 of the 2 pods"},
 		{name: "one differs", on: onMachine(eight, nil, "0-1,6-7", holds("a app 2-5"), whole("a", 1, "2")), want: []string{"placement-differs-from-replay@n1 proven"}},
 		{name: "an entry of a pod that nobody lists", on: onMachine(eight, nil, "0-1,6-7", holds("a app 2-3", "x app 4-5"), whole("a", 1, "2")), want: []string{"placement-replayed@n1 likely"}, text: "entries of 1 pod besides"},
+		{name: "a record that the next start refuses, and the replay gives", on: onMachine(hybrid(), nil, "2-7", holds("a app 0-1"), whole("a", 1, "2")), want: []string{"placement-replayed@n1 proven"}, text: "would refuse it"},
 		{name: "no checkpoint", on: onMachine(eight, nil, "0-7", nil, whole("a", 1, "2")), edit: func(b *bundle) { b.forget(b.root("var")) }, want: []string{"evidence-missing@n1 proven"}},
 		{name: "a record that the kubelet refuses", on: onMachine(eight, nil, "0-5", holds("a app 2-3"), whole("a", 1, "2")), want: []string{"evidence-missing@n1 proven"}},
 	} {

@@ -92,8 +92,8 @@ type Explanation struct {
 	Order Order
 	// Steps are in the order that was assumed.
 	Steps []Step
-	// Reserved are the CPUs that no container gets.
-	Reserved cpuset.Set
+	// Reserved are the CPUs that no container gets, Shared the pool that the record's entries leave.
+	Reserved, Shared cpuset.Set
 	// Runs is how many admissions were tried.
 	Runs int
 }
@@ -140,7 +140,7 @@ func Explain(in Input) (Explanation, error) {
 			r.search(s)
 		}
 	}
-	best.Runs = r.runs
+	best.Runs, best.Shared = r.runs, r.shared()
 	return best, nil
 }
 

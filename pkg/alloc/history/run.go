@@ -63,6 +63,18 @@ func heldBy(s node.State, uid string) held {
 	return h
 }
 
+// shared is the pool that all entries of the record leave.
+func (r *replay) shared() cpuset.Set {
+	pool := r.empty.CPU.Default
+	if r.in.Recorded.CPU == nil {
+		return pool
+	}
+	for uid := range r.in.Recorded.CPU.Entries {
+		pool = pool.Difference(r.recordOf(uid).cpus)
+	}
+	return pool
+}
+
 // situation is a node's state before an admission.
 type situation struct {
 	shared cpuset.Set
