@@ -46,8 +46,8 @@ func (n *nodeCase) placementCPUs() *report.PlacementCPUs {
 	out := &report.PlacementCPUs{}
 	if topo, err := n.topo(); err == nil {
 		out.All = text(topo.AllCPUs())
-		if isolated := topo.Kernel.Isolated; isolated.Known {
-			out.Isolated = text(isolated.CPUs)
+		if isolated, _, ok := n.isolatedCPUs(); ok {
+			out.Isolated = text(isolated)
 		}
 	}
 	if online, ok := n.onlineCPUs(); ok {

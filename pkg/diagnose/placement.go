@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,7 +47,7 @@ var placementPodCodes = []report.Code{report.SMTSiblingShared, report.NUMASplit,
 
 // placementNodeCodes are those of the node beside the group Placement: why the
 // kubelet would not take its own record or setting.
-var placementNodeCodes = []report.Code{report.KubeletCheckpointInvalid, "kubelet-config-invalid", "reserved-memory-mismatch", "too-many-numa-nodes"}
+var placementNodeCodes = []report.Code{report.KubeletCheckpointInvalid, report.KubeletConfigInvalid, report.ReservedMemoryMismatch, report.TooManyNUMANodes}
 
 func (n *nodeCase) placementFindings() []report.Finding {
 	findings := nodeReplayed(n)
@@ -163,7 +164,7 @@ func (n *nodeCase) openFindings(e history.Explanation, holders, open []history.S
 				f.Confidence = one.Confidence
 			}
 			if i < most {
-				f.Summary += fmt.Sprintf(" Pod %s/%s: %s", one.Subject.Namespace, one.Subject.Name, one.Summary)
+				f.Summary += fmt.Sprintf(" Pod %s/%s: %s", one.Subject.Namespace, one.Subject.Name, strings.ToLower(one.Summary[:1])+one.Summary[1:])
 				f.Because = append(f.Because, one.Because...)
 			}
 			if i == 0 {

@@ -144,6 +144,12 @@ func setsFamily() family {
 		{name: "its GPU on its node", on: onMachine(two, nil, "0-1,4-7", holds("a app 2-3"), whole("a", 1, "2")), edit: withGPU(0), want: []string{"numa-aligned@app proven"}},
 		{name: "isolated CPUs", on: onMachine(apart(8), nil, "0,3-4,7", holds("a app 1-2,5-6"), whole("a", 1, "4")), edit: isolated("1-3,5-7"),
 			want: []string{"isolated-cpus-in-set@app proven"}, text: []string{"isolates 1-2,5-6"}},
+		{name: "isolated CPUs by the command line alone", on: onMachine(apart(8), nil, "0,3-4,7", holds("a app 1-2,5-6"), whole("a", 1, "4")), edit: func(b *bundle) {
+			b.files[b.root("proc/cmdline")] = "quiet isolcpus=domain,managed_irq,1-3,5-7\n"
+		}, want: []string{"isolated-cpus-in-set@app proven"}, text: []string{"isolates 1-2,5-6", "domain,managed_irq,1-3,5-7"}},
+		{name: "CPUs isolated from the tick only", on: onMachine(apart(8), nil, "0,3-4,7", holds("a app 1-2,5-6"), whole("a", 1, "4")), edit: func(b *bundle) {
+			b.files[b.root("proc/cmdline")] = "isolcpus=nohz,1-3,5-7\n"
+		}, want: nil},
 		{name: "isolated CPUs of others", on: onMachine(apart(8), nil, "0,3-4,7", holds("a app 1-2,5-6"), whole("a", 1, "4")), edit: isolated("3,7"), want: nil},
 		{name: "no isolated CPUs", on: onMachine(apart(8), nil, "0,3-4,7", holds("a app 1-2,5-6"), whole("a", 1, "4")), edit: isolated(""), want: nil},
 		{name: "isolated CPUs in the pool", on: onMachine(apart(8), nil, "0-7", nil, whole("a", 1, "500m")), edit: isolated("3,7"), want: []string{"isolated-cpus-in-set@app proven"}, text: []string{"shared pool 0-7"}},
@@ -208,6 +214,18 @@ func replaysFamily() family {
 		{name: "by an older kubelet", on: onMachine(eight, nil, "0-1,4-7", holds("a app 2-3"), whole("a", 1, "2")), edit: older, want: []string{"placement-replayed@ likely"}},
 		{name: "another must have held the first free core", on: onMachine(eight, nil, "0-3,6-7", holds("a app 4-5"), whole("a", 1, "2")), want: []string{"placement-needs-gone-pods@ likely"},
 			text: []string{"held CPUs 2-3 when it came", "it would be CPUs 2-3", "no other of this size"}},
+		{name: "another must have held it, and events name it", on: onMachine(eight, nil, "0-3,6-7", holds("a app 4-5"), whole("a", 5, "2")), edit: func(b *bundle) {
+			for i, name := range []string{"over", "gone", "later"} {
+				at := metav1.NewTime(time.Date(2026, 11, 30, 8, 1+2*i, 30, 0, time.UTC))
+				e := corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Reason: "Started", FirstTimestamp: at, LastTimestamp: at, Source: corev1.EventSource{Host: "n1"},
+					InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: name}}
+				b.events = append(b.events, e)
+			}
+			end := b.events[0]
+			end.Name, end.Reason = "over-end", "Killing"
+			end.LastTimestamp = metav1.NewTime(end.LastTimestamp.Add(time.Minute))
+			b.events = append(b.events, end)
+		}, want: []string{"placement-needs-gone-pods@ likely"}, text: []string{"Events name pod ns/gone, which was there"}},
 		{name: "others must have held two cores", on: onMachine(eight, nil, "0-5", holds("a app 6-7"), whole("a", 1, "2")), want: []string{"placement-needs-gone-pods@ likely"}, text: []string{"held CPUs 2-5"}},
 		{name: "it came before the pod that holds the first core now", on: onMachine(eight, nil, "0-1,6-7", holds("a app 4-5", "b app 2-3"), whole("a", 1, "2"), whole("b", 2, "2")), want: []string{"placement-needs-gone-pods@ likely"}},
 		{name: "the other has ended and is still listed", on: onMachine(eight, nil, "0-3,6-7", holds("a app 4-5"), whole("a", 2, "2"), ended(whole("b", 1, "2"), 3)), want: []string{"placement-replayed@ proven"}, text: []string{"ended since"}},
