@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,14 +27,14 @@ func DoNotDisruptOf(pod *corev1.Pod, rules karpenter.Rules) DoNotDisrupt {
 	case value == "true":
 		return DoNotDisrupt{Value: value, Forever: true}
 	case !rules.TimedDoNotDisrupt:
-		return DoNotDisrupt{Value: value, Err: fmt.Errorf("%q is not \"true\"", value)}
+		return DoNotDisrupt{Value: value, Err: karpenter.NotTrue(value)}
 	}
 	length, err := time.ParseDuration(value)
 	switch {
 	case err != nil:
-		return DoNotDisrupt{Value: value, Err: fmt.Errorf("failed to parse %q as a duration: %w", value, err)}
+		return DoNotDisrupt{Value: value, Err: karpenter.NotADuration(value, err)}
 	case length <= 0:
-		return DoNotDisrupt{Value: value, Err: fmt.Errorf("duration %q must be positive", value)}
+		return DoNotDisrupt{Value: value, Err: karpenter.NotPositive(value)}
 	case pod.Status.StartTime == nil:
 		return DoNotDisrupt{Value: value, Forever: true}
 	}

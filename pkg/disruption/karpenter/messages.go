@@ -56,6 +56,19 @@ func SeveralPDBs(pdbs []types.NamespacedName) string {
 	return fmt.Sprintf("eviction does not support multiple PDBs (PodDisruptionBudget(s)=%s)", pdbs)
 }
 
+// Why a pod's do-not-disrupt holds nothing.
+
+// NotADuration is the error of a value that is neither "true" nor a duration.
+func NotADuration(value string, err error) error {
+	return fmt.Errorf("failed to parse %q as a duration: %w", value, err)
+}
+
+// NotPositive is the error of a duration that is not above zero.
+func NotPositive(value string) error { return fmt.Errorf("duration %q must be positive", value) }
+
+// NotTrue is the error of a value in a version that knows no durations; Karpenter itself says nothing there.
+func NotTrue(value string) error { return fmt.Errorf("%q is not \"true\"", value) }
+
 // Why consolidation or emptiness leaves a candidate, as the event Unconsolidatable says it.
 
 // ConsolidationDisabled is said of a pool whose consolidateAfter is Never.
@@ -89,6 +102,9 @@ func BlockedEvent(err string, rules Rules) string {
 	}
 	if name, ok := strings.CutPrefix(err, "nodepool not found "); ok {
 		return "NodePool not found " + name
+	}
+	if err == "" {
+		return ""
 	}
 	return strings.ToUpper(err[:1]) + err[1:]
 }
