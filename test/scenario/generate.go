@@ -26,6 +26,9 @@ func Generate(version string, seed uint64, index int, profile string) Scenario {
 	g.machine()
 	g.memoryNodes()
 	g.kubelet()
+	if g.oneIn(6) {
+		g.s.State = g.seed()
+	}
 	g.steps()
 	return g.s
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -203,28 +204,37 @@ func deviceHints(from []Hint) []hint.Hint {
 }
 
 // build reads the state files. An error is the kubelet's.
-func (s *SeedState) build() (state node.State, err error) {
+func (s *SeedState) build(r alloc.Rules) (state node.State, err error) {
 	if s == nil {
 		return state, nil
 	}
 	if s.CPU != nil {
 		c, err := checkpoint.ReadCPU(fileText(s.CPU))
-		if err != nil {
+		switch {
+		case errors.Is(err, checkpoint.ErrCorrupt):
+			state.CPUErr = checkpoint.ErrCorrupt
+		case err != nil:
 			return state, err
+		default:
+			cpu := cpumanager.StateOf(c)
+			state.CPU, state.CPUPolicy = &cpu, c.PolicyName
 		}
-		cpu := cpumanager.StateOf(c)
-		state.CPU, state.CPUPolicy = &cpu, c.PolicyName
 	}
 	if s.Memory != nil {
 		c, err := checkpoint.ReadMemory(fileText(s.Memory))
-		if err != nil {
+		switch {
+		case errors.Is(err, checkpoint.ErrCorrupt), r.Minor <= 35 && slices.ContainsFunc(c.Checksums, func(c checkpoint.Checksum) bool { return c.Absent0 }):
+			// The memory manager could not do without a checksum before 1.36.
+			state.MemoryErr = checkpoint.ErrCorrupt
+		case err != nil:
 			return state, err
+		default:
+			memory, err := memorymanager.StateOf(c)
+			if err != nil {
+				return state, err
+			}
+			state.Memory, state.MemoryPolicy = &memory, c.PolicyName
 		}
-		memory, err := memorymanager.StateOf(c)
-		if err != nil {
-			return state, err
-		}
-		state.Memory, state.MemoryPolicy = &memory, c.PolicyName
 	}
 	return state, nil
 }

@@ -86,7 +86,7 @@ func (r *runner) run(s *Scenario) error {
 		r.out.Setup = SetupResult{Stage: string(node.CPUManager), Error: err.Error()}
 		return nil
 	}
-	state, err := s.State.build()
+	state, err := s.State.build(config.Rules)
 	if err != nil {
 		return err
 	}

@@ -91,3 +91,31 @@ func FuzzRun(f *testing.F) {
 		Run(&s)
 	})
 }
+
+// A file with a wrong checksum, and one with none, in versions that can and cannot do without.
+func TestStateFiles(t *testing.T) {
+	for _, tc := range []struct{ version, cpu, memory, want string }{
+		{"1.37", `{"policyName":"static","defaultCpuSet":"0-1","checksum":0}`, "", ""},
+		{"1.34", `{"policyName":"static","defaultCpuSet":"0-1","checksum":0}`, "", ""},
+		{"1.37", `{"policyName":"static","defaultCpuSet":"0-1","checksum":4711}`, "", `checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint file "/var/lib/kubelet/cpu_manager_state"`},
+		{"1.37", "", `{"policyName":"None","machineState":{},"checksum":0}`, ""},
+		{"1.35", "", `{"policyName":"None","machineState":{},"checksum":0}`, `checkpoint is corrupted, please drain this node and delete the memory manager checkpoint file "/var/lib/kubelet/memory_manager_state"`},
+	} {
+		s := Scenario{
+			Version:  tc.version,
+			Topology: Topology{CPUs: []CPU{{CPU: 0}, {CPU: 1, Core: 1}}, NUMA: []NUMA{{Memory: 1 << 30}}},
+			Kubelet: Kubelet{CPUManagerPolicy: "static", MemoryManagerPolicy: "None", TopologyManagerPolicy: "none",
+				NodeReservation: map[string]string{"cpu": "1"}},
+			State: &SeedState{},
+		}
+		if tc.cpu != "" {
+			s.State.CPU = json.RawMessage(tc.cpu)
+		}
+		if tc.memory != "" {
+			s.State.Memory = json.RawMessage(tc.memory)
+		}
+		if out := Run(&s); out.Error != "" || out.Setup.OK != (tc.want == "") || !strings.Contains(out.Setup.Error, tc.want) {
+			t.Errorf("%s, %s%s: %+v, %s", tc.version, tc.cpu, tc.memory, out.Setup, out.Error)
+		}
+	}
+}

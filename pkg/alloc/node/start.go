@@ -33,6 +33,8 @@ type State struct {
 	CPUPolicy    string
 	Memory       *memorymanager.State
 	MemoryPolicy string
+	// CPUErr and MemoryErr are why the files cannot be restored, as the kubelet says it (checkpoint.ErrCorrupt).
+	CPUErr, MemoryErr error
 }
 
 // Stage is what the kubelet was doing when its start failed.
@@ -135,11 +137,14 @@ func start(c Config, s State, check bool, pods []Pod) (*Node, error) {
 	var cpuState cpumanager.State
 	if s.CPU != nil {
 		if s.CPUPolicy != k.CPUManagerPolicy {
-			errs = []error{fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, "+
-				"please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", k.CPUManagerPolicy, s.CPUPolicy, cpuFile)}
-			return fail(CPUManagerStart)
+			s.CPUErr = fmt.Errorf("configured policy %q differs from state checkpoint policy %q", k.CPUManagerPolicy, s.CPUPolicy)
 		}
 		cpuState = s.CPU.Clone()
+	}
+	if s.CPUErr != nil {
+		errs = []error{fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q "+
+			"before restarting Kubelet", s.CPUErr, cpuFile)}
+		return fail(CPUManagerStart)
 	}
 	if errs = n.CPU.Start(cpuState); len(errs) > 0 && check {
 		return fail(CPUManagerStart)
@@ -150,11 +155,14 @@ func start(c Config, s State, check bool, pods []Pod) (*Node, error) {
 	var memoryState memorymanager.State
 	if s.Memory != nil {
 		if s.MemoryPolicy != k.MemoryManagerPolicy {
-			errs = []error{fmt.Errorf("could not restore state from checkpoint: [memorymanager] configured policy %q differs from state checkpoint policy %q, "+
-				"please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", k.MemoryManagerPolicy, s.MemoryPolicy, memoryFile)}
-			return fail(MemoryManagerStart)
+			s.MemoryErr = fmt.Errorf("[memorymanager] configured policy %q differs from state checkpoint policy %q", k.MemoryManagerPolicy, s.MemoryPolicy)
 		}
 		memoryState = s.Memory.Clone()
+	}
+	if s.MemoryErr != nil {
+		errs = []error{fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q "+
+			"before restarting Kubelet", s.MemoryErr, memoryFile)}
+		return fail(MemoryManagerStart)
 	}
 	if errs = n.Memory.Start(memoryState); len(errs) > 0 && check {
 		for _, err := range errs {
@@ -170,7 +178,7 @@ func start(c Config, s State, check bool, pods []Pod) (*Node, error) {
 // State returns a copy of what the state files hold.
 func (n *Node) State() State {
 	cpu, memory := n.CPU.State.Clone(), n.Memory.State.Clone()
-	return State{&cpu, n.config.Kubelet.CPUManagerPolicy, &memory, n.config.Kubelet.MemoryManagerPolicy}
+	return State{CPU: &cpu, CPUPolicy: n.config.Kubelet.CPUManagerPolicy, Memory: &memory, MemoryPolicy: n.config.Kubelet.MemoryManagerPolicy}
 }
 
 // Restart starts the kubelet again on the node's state files, with another configuration maybe. See Start.
