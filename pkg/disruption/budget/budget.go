@@ -14,8 +14,6 @@ type Budget struct {
 	schedule *Schedule // nil: always active, or err
 	err      error     // what is wrong with the schedule
 	length   time.Duration
-	pattern  []offsets // of the schedule's days
-	badNodes bool      // nodes is neither a number nor a percentage
 }
 
 // New prepares a budget. Whatever is wrong with it shows when it is evaluated, as with Karpenter.
@@ -24,8 +22,6 @@ func New(spec karpenter.Budget) Budget {
 	if spec.Duration != nil {
 		b.length = spec.Duration.Duration
 	}
-	_, err := scaled(spec.Nodes, 1)
-	b.badNodes = err != nil
 	if spec.Schedule == nil && spec.Duration == nil {
 		return b
 	}
@@ -33,9 +29,7 @@ func New(spec karpenter.Budget) Budget {
 	if spec.Schedule != nil {
 		text = *spec.Schedule
 	}
-	if b.schedule, b.err = ParseSchedule(text); b.err == nil {
-		b.pattern = b.schedule.days.pattern(b.length)
-	}
+	b.schedule, b.err = ParseSchedule(text)
 	return b
 }
 
@@ -148,7 +142,7 @@ func (b *Budget) windows(from, to time.Time, yield func(Window) bool) {
 	switch {
 	case b.err != nil:
 	case b.schedule != nil:
-		b.schedule.windows(from, to, b.length, b.pattern, yield)
+		b.schedule.windows(from, to, b.length, yield)
 	case from.Before(to):
 		yield(Window{from.UTC(), to.UTC()})
 	}

@@ -55,7 +55,9 @@ func countWindows(tracks []track) int {
 }
 
 // concerns reports whether the budget has a say in what is allowed for the reason: one that cannot be evaluated closes every reason.
-func (b *Budget) concerns(reason karpenter.Reason) bool { return b.badNodes || b.AppliesTo(reason) }
+func (b *Budget) concerns(reason karpenter.Reason) bool {
+	return b.AppliesTo(reason) || b.NodesError() != nil
+}
 
 func (p Pool) hasScheduleError() bool {
 	for i := range p.Budgets {

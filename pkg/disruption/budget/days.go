@@ -11,34 +11,26 @@ import (
 type days struct {
 	dom, month, dow uint64
 	either          bool // one of day and weekday is enough
-	minutes         []int
+	hour, minute    uint64
 }
 
 // starBit marks a field that was written as a star (robfig/cron's spec.go).
 const starBit = 1 << 63
 
-func newDays(s *cron.SpecSchedule) days {
-	d := days{dom: s.Dom &^ starBit, month: s.Month &^ starBit, dow: s.Dow &^ starBit, either: (s.Dom|s.Dow)&starBit == 0}
-	for hour := range 24 {
-		if s.Hour>>hour&1 == 0 {
-			continue
-		}
-		for minute := range 60 {
-			if s.Minute>>minute&1 == 1 {
-				d.minutes = append(d.minutes, hour*60+minute)
-			}
-		}
+func daysOf(s *cron.SpecSchedule) days {
+	return days{
+		dom: s.Dom &^ starBit, month: s.Month &^ starBit, dow: s.Dow &^ starBit, either: (s.Dom|s.Dow)&starBit == 0,
+		hour: s.Hour, minute: s.Minute,
 	}
-	return d
 }
 
 // has reports whether the day of t has hits.
-func (d *days) has(t time.Time) bool {
+func (d days) has(t time.Time) bool {
 	_, month, day := t.Date()
 	return d.hasDate(month, day, t.Weekday())
 }
 
-func (d *days) hasDate(month time.Month, day int, weekday time.Weekday) bool {
+func (d days) hasDate(month time.Month, day int, weekday time.Weekday) bool {
 	if d.month>>month&1 == 0 {
 		return false
 	}
@@ -53,7 +45,7 @@ func (d *days) hasDate(month time.Month, day int, weekday time.Weekday) bool {
 var longest = [13]int{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 
 // possible reports whether any day of any year has a hit. Every date of a leap year falls on every weekday in some year.
-func (d *days) possible() bool {
+func (d days) possible() bool {
 	for month := time.January; month <= time.December; month++ {
 		for day := 1; day <= longest[month]; day++ {
 			for weekday := time.Sunday; weekday <= time.Saturday; weekday++ {
@@ -68,15 +60,23 @@ func (d *days) possible() bool {
 
 // pattern returns what the hits of one day keep open for that length, as spans from the day's beginning, in order and merged. The
 // last may reach into later days.
-func (d *days) pattern(length time.Duration) []offsets {
+func (d days) pattern(length time.Duration) []offsets {
 	var spans []offsets
-	for _, minute := range d.minutes {
-		from := time.Duration(minute) * time.Minute
-		if n := len(spans); n > 0 && from <= spans[n-1].to {
-			spans[n-1].to = from + length
+	for hour := range 24 {
+		if d.hour>>hour&1 == 0 {
 			continue
 		}
-		spans = append(spans, offsets{from, from + length})
+		for minute := range 60 {
+			if d.minute>>minute&1 == 0 {
+				continue
+			}
+			from := time.Duration(hour*60+minute) * time.Minute
+			if n := len(spans); n > 0 && from <= spans[n-1].to {
+				spans[n-1].to = from + length
+				continue
+			}
+			spans = append(spans, offsets{from, from + length})
+		}
 	}
 	return spans
 }

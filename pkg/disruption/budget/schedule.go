@@ -11,10 +11,9 @@ import (
 // Schedule is a cron schedule in UTC, in Karpenter's parser's own dialect.
 type Schedule struct {
 	next cron.Schedule
-	days days
-	// every is set instead of days for "@every <duration>", which the CRD refuses but the parser takes.
-	every      time.Duration
-	neverFires bool
+	spec *cron.SpecSchedule // nil for "@every <duration>", which the CRD refuses but the parser takes
+	// every is that duration.
+	every time.Duration
 }
 
 // ParseSchedule reads a schedule as Karpenter does, which forces the time zone to UTC.
@@ -26,8 +25,7 @@ func ParseSchedule(text string) (*Schedule, error) {
 	schedule := &Schedule{next: parsed}
 	switch p := parsed.(type) {
 	case *cron.SpecSchedule:
-		schedule.days = newDays(p)
-		schedule.neverFires = !schedule.days.possible()
+		schedule.spec = p
 	case cron.ConstantDelaySchedule:
 		schedule.every = p.Delay
 	}
@@ -38,7 +36,7 @@ func ParseSchedule(text string) (*Schedule, error) {
 func (s *Schedule) Next(t time.Time) time.Time { return s.next.Next(t.UTC()) }
 
 // NeverFires reports that no day of the calendar has a hit, as for the 30th of February.
-func (s *Schedule) NeverFires() bool { return s.neverFires }
+func (s *Schedule) NeverFires() bool { return s.spec != nil && !daysOf(s.spec).possible() }
 
 // covers reports whether a window of this length is open at now. A hit at H opens [H, H+length). A schedule without any hit within
 // five years counts as open: Karpenter takes the zero time that stands for "none" for a hit in the past.

@@ -10,9 +10,9 @@ type Window struct {
 const day = 24 * time.Hour
 
 // windows calls yield with every span of [from, to) in which a window of that length is open: in order, merged where they touch, cut
-// to the range, until yield returns false. pattern is the one of the schedule's days for that length. It agrees with covers at every instant, except for a schedule of nothing but the 29th of
+// to the range, until yield returns false. It agrees with covers at every instant, except for a schedule of nothing but the 29th of
 // February in the years before a century's missing one (2097 and 2098), where covers finds no hit within five years.
-func (s *Schedule) windows(from, to time.Time, length time.Duration, pattern []offsets, yield func(Window) bool) {
+func (s *Schedule) windows(from, to time.Time, length time.Duration, yield func(Window) bool) {
 	from, to = from.UTC(), to.UTC()
 	whole := Window{from, to}
 	switch {
@@ -23,15 +23,17 @@ func (s *Schedule) windows(from, to time.Time, length time.Duration, pattern []o
 		return
 	case length <= 0:
 		return
-	case s.every > 0:
+	case s.spec == nil:
 		if s.every <= length {
 			yield(whole)
 		}
 		return
 	}
+	days := daysOf(s.spec)
+	pattern := days.pattern(length)
 	var open Window
-	for d := s.days.latestBefore(from, length); d.Before(to); d = d.Add(day) {
-		if !s.days.has(d) {
+	for d := days.latestBefore(from, length); d.Before(to); d = d.Add(day) {
+		if !days.has(d) {
 			continue
 		}
 		for _, span := range pattern {
@@ -57,7 +59,7 @@ func (s *Schedule) windows(from, to time.Time, length time.Duration, pattern []o
 
 // latestBefore returns the day from which windows of [t, …) must be looked for: the last one before t's with hits, unless the length
 // does not reach from there, and else the day of t.
-func (d *days) latestBefore(t time.Time, length time.Duration) time.Time {
+func (d days) latestBefore(t time.Time, length time.Duration) time.Time {
 	year, month, date := t.Date()
 	today := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 	earliest := t.Add(-length)
