@@ -102,7 +102,7 @@ func (n *nodeCase) refusals(a *attempt, subject report.Subject) []report.Finding
 		return nil
 	}
 	var out []report.Finding
-	failed, container := a.failure()
+	container, failed := a.failure()
 	if container != "" && !a.wholePod() {
 		subject.Container = container
 	}
@@ -142,16 +142,16 @@ func (n *nodeCase) refusal(a *attempt, code report.Code, subject report.Subject,
 
 // failure is the error of the allocation that failed, and the container at
 // which the pod was refused; "" is the pod as a whole.
-func (a *attempt) failure() (err error, container string) { //nolint:revive // the error is a value of the trace, not this function's
+func (a *attempt) failure() (container string, err error) {
 	for _, s := range a.trace.Steps {
 		switch {
 		case s.Allocate != nil && s.Allocate.Err != nil:
-			return s.Allocate.Err, s.Container
+			return s.Container, s.Allocate.Err
 		case s.Merge != nil && !s.Merge.Admit:
-			return nil, s.Container
+			return s.Container, nil
 		}
 	}
-	return nil, ""
+	return "", nil
 }
 
 // wholePod: the managers share out one amount to the pod, so that no container

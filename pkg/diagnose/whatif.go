@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/hint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -22,7 +23,7 @@ var whatIfCodes = []report.Code{
 	report.WouldBeAdmittedNow, report.WouldBeRefusedNow, report.SMTAlignmentRefused, report.TopologyAffinityRefused, report.CPUsExhausted,
 	report.MemoryGroupConflict, report.MemoryExhausted, report.PodPoolEmpty, report.InitContainerNUMATrap, report.FitCheckRefused,
 	report.KubeletWouldHang, report.RefusalUnexplained, report.EvidenceMissing,
-	report.ReservedMemoryMismatch, report.TooManyNUMANodes, report.KubeletCheckpointInvalid, report.KubeletConfigInvalid,
+	report.ReservedMemoryMismatch, report.TooManyNUMANodes, report.KubeletCheckpointInvalid, report.UnevenCoreAverages, report.KubeletConfigInvalid,
 }
 
 // WhatIfOptions are what a what-if supposes.
@@ -208,7 +209,11 @@ func (q *whatIf) answer() (report.WhatIf, []report.Finding) {
 	fact.Admitted = &admitted
 	if admitted {
 		fact.Containers = q.places(t)
-		return fact, []report.Finding{q.admittedFinding(t, w, fact)}
+		findings := []report.Finding{q.admittedFinding(t, w, fact)}
+		if !q.taken(t).IsEmpty() {
+			findings = append(findings, unevenCoreAverages(q.changed)...)
+		}
+		return fact, findings
 	}
 	refusals := q.refusals(t, w)
 	fact.Reason, fact.Message = t.answerText()
@@ -234,6 +239,27 @@ func (q *whatIf) notRunning(fact report.WhatIf, err error) (report.WhatIf, []rep
 	fact.Admitted = new(bool)
 	fact.Message = "the kubelet does not start: " + startText(err)
 	return fact, append(why, q.noStart(err))
+}
+
+// taken are CPUs that the pod would get although they are reserved or another
+// pod's: on a machine of unlike cores the kubelet's averages allow it.
+func (q *whatIf) taken(t trial) cpuset.Set {
+	var twice cpuset.Set
+	if t.attempt == nil || t.node.CPU.Reserved.IsEmpty() {
+		return twice
+	}
+	others := t.node.CPU.Reserved
+	for uid, containers := range t.node.CPU.State.Entries {
+		for _, set := range containers {
+			if uid != string(q.pod.UID) {
+				others = others.Union(set)
+			}
+		}
+	}
+	for _, set := range t.node.CPU.State.Entries[string(q.pod.UID)] {
+		twice = twice.Union(set.Intersection(others))
+	}
+	return twice
 }
 
 // answerText is the kubelet's reason and message.

@@ -126,6 +126,10 @@ func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Fi
 			why = append(why, "without the node's object the kubelet's fit check could not be made")
 		}
 	}
+	if twice := q.taken(t); !twice.IsEmpty() {
+		f.Summary = strings.TrimSuffix(f.Summary, ".") + fmt.Sprintf("; of these %s are reserved or another container's.", twice)
+		f.Because = append(f.Because, n.fileEvidence(cpuStatePath, "replayed overlap", twice.String(), "the kubelet takes whole cores by their average size"))
+	}
 	f.Because = append(f.Because, q.settingEvidence(w)...)
 	f.Because = append(f.Because, q.doubts(why)...)
 	return f

@@ -48,7 +48,7 @@ func (s *search) blocked() bool {
 // the one with most CPUs.
 func (s *search) target() string {
 	if s.refused.attempt != nil {
-		if _, container := s.refused.failure(); container != "" {
+		if container, _ := s.refused.failure(); container != "" {
 			return container
 		}
 	}
