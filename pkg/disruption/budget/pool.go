@@ -36,20 +36,38 @@ type Allowance struct {
 // Remaining is what is left of the allowance after the nodes that consume it.
 func (a Allowance) Remaining(consuming int) int { return max(0, a.Allowed-consuming) }
 
-// Allowed evaluates the budgets for a reason over a pool of total counted nodes.
-func (p Pool) Allowed(reason karpenter.Reason, total int, now time.Time) Allowance {
-	a := Allowance{Least: Unlimited}
-	var broken []int
+// Values are all budgets of a pool, evaluated at one moment.
+type Values struct {
+	budgets []Budget
+	values  []int
+	broken  []int
+	err     error
+}
+
+// At evaluates the budgets over a pool of total counted nodes.
+func (p Pool) At(total int, now time.Time) Values {
+	v := Values{budgets: p.Budgets, values: make([]int, len(p.Budgets))}
 	var errs []error
 	for i := range p.Budgets {
-		b := &p.Budgets[i]
-		value, err := b.Allowed(total, now)
+		value, err := p.Budgets[i].Allowed(total, now)
 		if err != nil {
-			broken = append(broken, i)
+			v.broken = append(v.broken, i)
 			errs = append(errs, err)
 		}
+		v.values[i] = value
+	}
+	if len(errs) > 0 {
+		v.err = karpenter.JoinErrors(errs)
+	}
+	return v
+}
+
+// Allowed is what the budgets allow for a reason.
+func (v Values) Allowed(reason karpenter.Reason) Allowance {
+	a := Allowance{Least: Unlimited}
+	for i, value := range v.values {
 		switch {
-		case !b.AppliesTo(reason):
+		case !v.budgets[i].AppliesTo(reason):
 		case value < a.Least:
 			a.Least, a.DecidedBy = value, append(a.DecidedBy[:0], i)
 		case value == a.Least && value != Unlimited:
@@ -57,8 +75,13 @@ func (p Pool) Allowed(reason karpenter.Reason, total int, now time.Time) Allowan
 		}
 	}
 	a.Allowed = a.Least
-	if len(errs) > 0 {
-		a.Allowed, a.DecidedBy, a.Err = 0, broken, karpenter.JoinErrors(errs)
+	if v.err != nil {
+		a.Allowed, a.DecidedBy, a.Err = 0, v.broken, v.err
 	}
 	return a
+}
+
+// Allowed evaluates the budgets for one reason over a pool of total counted nodes.
+func (p Pool) Allowed(reason karpenter.Reason, total int, now time.Time) Allowance {
+	return p.At(total, now).Allowed(reason)
 }
