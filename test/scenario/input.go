@@ -212,12 +212,13 @@ func (s *SeedState) build(r alloc.Rules) (state node.State, err error) {
 		c, err := checkpoint.ReadCPU(fileText(s.CPU))
 		switch {
 		case errors.Is(err, checkpoint.ErrCorrupt):
-			state.CPUErr = checkpoint.ErrCorrupt
+			cpu := cpumanager.StateOf(c)
+			state.CPUErr = node.CorruptCPUFile(&cpu, r)
 		case err != nil:
 			return state, err
 		default:
 			cpu := cpumanager.StateOf(c)
-			state.CPU, state.CPUPolicy = &cpu, c.PolicyName
+			state.CPU, state.CPUPolicy, state.CPUForm = &cpu, c.PolicyName, c.Version
 		}
 	}
 	if s.Memory != nil {

@@ -41,6 +41,7 @@ type Result struct {
 func (n *Node) Admit(p Pod, tr *trace.Trace) (Result, error) {
 	a := n.activate(p)
 	result, err := n.admit(a, tr)
+	n.file.changed(&n.CPU.State)
 	var fatal *hint.Crash
 	switch {
 	case errors.As(err, &fatal) || errors.Is(err, hint.ErrWouldHang):
@@ -111,6 +112,7 @@ func (n *Node) Started(uid, container string) error {
 // Collect releases what pods hold that are no longer active.
 func (n *Node) Collect() error {
 	n.collectCPU()
+	n.file.changed(&n.CPU.State)
 	return n.collectMemory()
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/checkpoint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/hint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
@@ -203,5 +204,63 @@ func TestResume(t *testing.T) {
 	s.CPUPolicy = "none"
 	if _, err := Resume(c, s); MayStart(err) {
 		t.Error("resumed under another policy")
+	}
+}
+
+// Kubelet 1.36 writes another form with PodLevelResourceManagers, which it cannot read without.
+func TestRestartWithAnotherForm(t *testing.T) {
+	gate := func(c Config, on bool) Config {
+		c.Kubelet.FeatureGates = map[string]bool{"PodLevelResourceManagers": on}
+		c.Rules = c.Rules.With(c.Kubelet)
+		return c
+	}
+	for _, tc := range []struct {
+		version  string
+		admit    bool // while the gate is on
+		from, to bool
+		want     error
+	}{
+		{"v1.36.3", false, true, false, checkpoint.ErrCorrupt},
+		{"v1.36.3", false, true, true, nil},
+		{"v1.36.3", true, false, true, nil},
+		{"v1.37.2", true, true, false, nil},
+	} {
+		c := config(t, "none", "container")
+		var err error
+		if c.Rules, _, err = alloc.RulesFor(tc.version); err != nil {
+			t.Fatal(err)
+		}
+		n := mustStart(t, gate(c, tc.from))
+		if tc.admit {
+			if _, err := n.Admit(pod("a", "2", "1Gi"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := n.Restart(gate(c, tc.to)); !errors.Is(err, tc.want) {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
+
+	// What is read in form 2 stays so until something changes.
+	c := config(t, "none", "container")
+	c.Rules, _, _ = alloc.RulesFor("v1.36.3")
+	n := mustStart(t, gate(c, false))
+	for range 2 {
+		again, err := n.Restart(gate(c, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err = again.Restart(gate(c, false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, _ = n.Restart(gate(c, true)); n == nil {
+		t.Fatal("no start")
+	}
+	if _, err := n.Admit(pod("a", "2", "1Gi"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Restart(gate(c, false)); !errors.Is(err, errNotForm1) {
+		t.Errorf("after a change: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func replayRecording(t *testing.T, file string) {
 			t.Errorf("%s (-kubelet +replay):\n%s", line.In.ID, cmp.Diff(line.Out, possible[0].Shortened()))
 		}
 	}
-	if n < 500 || differ > 0 {
+	if n < 1000 || differ > 0 {
 		t.Errorf("%d of %d scenarios differ", differ, n)
 	}
 }

@@ -33,8 +33,10 @@ type State struct {
 	CPUPolicy    string
 	Memory       *memorymanager.State
 	MemoryPolicy string
-	// CPUErr and MemoryErr are why the files cannot be restored, as the kubelet says it (checkpoint.ErrCorrupt).
+	// CPUErr and MemoryErr are why the files cannot be restored, as the kubelet says it (CorruptCPUFile, checkpoint.ErrCorrupt).
 	CPUErr, MemoryErr error
+	// CPUForm is the form that the CPU manager's file is in, as alloc.Rules.CPUCheckpoint; 0 is one that the kubelet reads.
+	CPUForm int
 }
 
 // Stage is what the kubelet was doing when its start failed.
@@ -79,6 +81,7 @@ type Node struct {
 	active map[string]*activePod
 	// The managers' states may have entries of pods that are not active.
 	staleCPU, staleMemory bool
+	file                  cpuForm
 	lists                 [][]hint.Hint
 }
 
@@ -140,7 +143,11 @@ func start(c Config, s State, check bool, pods []Pod) (*Node, error) {
 			s.CPUErr = fmt.Errorf("configured policy %q differs from state checkpoint policy %q", k.CPUManagerPolicy, s.CPUPolicy)
 		}
 		cpuState = s.CPU.Clone()
+		if !readable(s.CPUForm, c.Rules) {
+			s.CPUErr = CorruptCPUFile(s.CPU, c.Rules)
+		}
 	}
+	n.file = found(s, c.Rules)
 	if s.CPUErr != nil {
 		errs = []error{fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q "+
 			"before restarting Kubelet", s.CPUErr, cpuFile)}
@@ -172,13 +179,15 @@ func start(c Config, s State, check bool, pods []Pod) (*Node, error) {
 		}
 		return fail(MemoryManagerStart)
 	}
+	n.file.changed(&n.CPU.State)
 	return n, nil
 }
 
 // State returns a copy of what the state files hold.
 func (n *Node) State() State {
 	cpu, memory := n.CPU.State.Clone(), n.Memory.State.Clone()
-	return State{CPU: &cpu, CPUPolicy: n.config.Kubelet.CPUManagerPolicy, Memory: &memory, MemoryPolicy: n.config.Kubelet.MemoryManagerPolicy}
+	return State{CPU: &cpu, CPUPolicy: n.config.Kubelet.CPUManagerPolicy, Memory: &memory, MemoryPolicy: n.config.Kubelet.MemoryManagerPolicy,
+		CPUForm: n.file.form}
 }
 
 // Restart starts the kubelet again on the node's state files, with another configuration maybe. See Start.
