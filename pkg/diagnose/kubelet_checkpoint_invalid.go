@@ -61,6 +61,7 @@ func (n *nodeCase) checkpointFinding(path, manager, prefix string, err error, wr
 		f := newFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
 			fmt.Sprintf("The %s's checkpoint %s is corrupt (%v): the kubelet refuses it at its next start.", manager, file, err),
 			n.fileEvidence(path, "checksum", err.Error(), says("checkpoint is corrupted")))
+		f.Because = append(f.Because, n.logEvidence("checkpoint is corrupted")...)
 		f.Remedies = remedy
 		return f, true
 	case err != nil:

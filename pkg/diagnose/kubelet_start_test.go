@@ -3,6 +3,7 @@ package diagnose
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -160,6 +161,37 @@ func startsFamily() family {
 			b.forget(b.root(fmt.Sprintf("sys/devices/system/node/node%d/hugepages", i)))
 		}
 	}, "")
+	f.cases = append(f.cases,
+		ruleCase{name: "no reservedMemory, asked about a pod", on: numa4, edit: inOrder(kubeletDown, set(map[string]any{"reservedMemory": nil})), want: []string{mismatch}},
+		ruleCase{name: "no reservedMemory, asked about a pod whose kubelet runs", on: numa4, edit: set(map[string]any{"reservedMemory": nil}), want: nil},
+		ruleCase{name: "prefer-closest-numa-nodes, and ids with holes", node: true, on: sparse("0", "2"), want: []string{"kubelet-would-hang@ proven"}, text: []string{"the ids have holes", "index out of range"}},
+		ruleCase{name: "prefer-closest-numa-nodes, and ids without", node: true, on: sparse("0", "1"), want: nil})
 	add("1.36 reads what 1.37 wrote", withVersion("v1.36.3"), "")
 	return f
+}
+
+// sparse is a machine with NUMA nodes of those ids, whose distances are known, a
+// pod that fits either, and prefer-closest-numa-nodes.
+func sparse(ids ...string) func(testing.TB) *bundle {
+	config := map[string]any{"topologyManagerPolicy": "best-effort", "topologyManagerPolicyOptions": map[string]string{"prefer-closest-numa-nodes": "true"}}
+	rows := adjacent(4*len(ids), 2, 4, 4)
+	waiting := whole("a", 1, "2")
+	waiting.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	return func(t testing.TB) *bundle {
+		b := onMachine(rows, config, "0-7", nil, waiting)(t)
+		b.forget("nodes/n1/lscpu.txt")
+		for i, id := range ids {
+			dir := b.root("sys/devices/system/node/node" + id + "/")
+			b.files[dir+"cpulist"] = fmt.Sprintf("%d-%d\n", 4*i, 4*i+3)
+			b.files[dir+"distance"] = "10 21\n"
+			b.files[dir+"meminfo"] = "Node " + id + " MemTotal: 4194304 kB\n"
+		}
+		for cpu, r := range rows {
+			dir := b.root(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/", cpu))
+			b.files[dir+"core_id"], b.files[dir+"physical_package_id"] = fmt.Sprintln(r.core), fmt.Sprintln(r.node)
+		}
+		b.files[b.root("sys/devices/system/cpu/online")] = fmt.Sprintf("0-%d\n", len(rows)-1)
+		b.files[b.root("sys/devices/system/node/online")] = strings.Join(ids, ",") + "\n"
+		return b
+	}
 }

@@ -32,6 +32,19 @@ func (n *nodeCase) startVerb() string {
 	return "does not start"
 }
 
+// podStartFaults say in a pod's report on what the node's kubelet fails to
+// start, where none answers: the pod then waits for it, whatever its own state.
+func podStartFaults(c *podCase) []report.Finding {
+	if _, up, known := c.ready(); c.name == "" || c.ended() || up || !known {
+		return nil
+	}
+	var out []report.Finding
+	for _, find := range []func(*nodeCase) []report.Finding{reservedMemoryMismatch, tooManyNUMANodes, kubeletConfigInvalid} {
+		out = append(out, find(c.nodeCase)...)
+	}
+	return out
+}
+
 // readyEvidence quotes the node's condition, if there is one.
 func (n *nodeCase) readyEvidence() []report.Evidence {
 	cond, up, known := n.ready()

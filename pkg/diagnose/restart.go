@@ -210,12 +210,7 @@ func (n *nodeCase) supposedRestart(supposed string) []report.Finding {
 		return []report.Finding{f}
 	}
 	if crash != nil {
-		p := refused[len(refused)-1].pod
-		f := newFinding(report.KubeletWouldHang, report.Likely, n.subject(),
-			fmt.Sprintf("Admitting pod %s/%s again, the kubelet would not come to an end: %v.", p.Namespace, p.Name, crash),
-			report.Evidence{Source: "api:pods/" + p.Namespace + "/" + p.Name, Field: "spec.containers[].resources.requests", Value: requestsText(p), Means: "what was replayed"})
-		f.Remedies = []report.Remedy{{Summary: "Move the pod away before the kubelet is started so."}}
-		return []report.Finding{f}
+		return []report.Finding{n.crashFinding(refused[len(refused)-1].pod, crash)}
 	}
 	var out []report.Finding
 	for _, r := range refused {

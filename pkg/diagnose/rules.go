@@ -71,6 +71,7 @@ var podRules = []rule[*podCase]{
 	{codes: []report.Code{report.CPUSetDrift}, find: podCPUSetDrift},
 	{codes: []report.Code{report.ReservedInSharedPool}, find: podReservedInSharedPool},
 	{codes: []report.Code{report.KubeletCheckpointInvalid}, find: podCheckpointInvalid},
+	{codes: []report.Code{report.ReservedMemoryMismatch, report.TooManyNUMANodes, report.KubeletConfigInvalid}, find: podStartFaults},
 	{codes: []report.Code{report.SMTAlignmentRefused, report.TopologyAffinityRefused, report.CPUsExhausted, report.MemoryGroupConflict, report.PodPoolEmpty, report.MemoryExhausted,
 		report.InitContainerNUMATrap, report.FitCheckRefused, report.KubeletWouldHang, report.RefusalUnexplained}, find: refusedPod},
 	{codes: []report.Code{report.ReadmissionRefused}, find: readmissionRefused},
