@@ -139,7 +139,8 @@ func (k *Kubelet) compare() error {
 	if err := closeRecord(); err != nil {
 		return err
 	}
-	fmt.Printf("%d scenarios with %d steps: %d differ; in %d the kubelet took another of the possible outcomes that the replay names\n", *count, steps, differ, byChance)
+	fmt.Printf("%d scenarios with %d steps: %d differ; in %d the kubelet took another of the possible outcomes that the replay names\n",
+		*count, steps, differ, byChance)
 	if differ > 0 {
 		return fmt.Errorf("differences; to repeat: -seed %d", *seed)
 	}

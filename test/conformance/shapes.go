@@ -14,8 +14,13 @@ func shapes() []shape {
 	noMemory := churn(machine(2, 1, 16), 60, func(r *rand.Rand) int { return 1 + r.IntN(6) })
 	static(&noMemory, "best-effort")
 	noMemory.Kubelet.MemoryManagerPolicy, noMemory.Kubelet.ReservedMemory = "None", nil
-	// Many sets of nodes are tried for a container that needs several nodes, and a number that leaves a remainder.
-	distributed := churn(machine(2, 4, 16), 40, func(r *rand.Rand) int { return 17 + r.IntN(48) })
+	// Many sets of nodes are tried for a container that needs at least four of them, and a number that leaves a remainder.
+	distributed := churn(machine(2, 4, 16), 8, func(r *rand.Rand) int { return 3 + r.IntN(5) })
+	r := rand.New(rand.NewPCG(8, 4))
+	for i := range 24 {
+		pod := randomPod(r, 100+i, 97+r.IntN(32), 1<<30)
+		distributed.Steps = append(distributed.Steps, scenario.Step{Op: "add", Pod: pod}, scenario.Step{Op: "remove", UID: pod.UID})
+	}
 	static(&distributed, "best-effort", "distribute-cpus-across-numa")
 	distributed.Kubelet.MemoryManagerPolicy, distributed.Kubelet.ReservedMemory = "None", nil
 	memory := churn(machine(2, 4, 16), 60, func(r *rand.Rand) int { return 1 + r.IntN(8) })

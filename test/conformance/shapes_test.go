@@ -1,10 +1,34 @@
 package conformance
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/test/scenario"
 )
+
+// A comparison of times says little if most of the pods are refused or get nothing of their own.
+func TestShapes(t *testing.T) {
+	for _, shape := range append(shapes(), shape{name: "512 CPUs", scenario: bigNode()}) {
+		out := scenario.Run(&shape.scenario)
+		if out.Error != "" || !out.Setup.OK {
+			t.Fatalf("%s: %s, %+v", shape.name, out.Error, out.Setup)
+		}
+		added, pinned := 0, 0
+		for _, step := range out.Steps {
+			if step.Op == "add" {
+				added++
+			}
+			if slices.ContainsFunc(step.Containers, func(c scenario.ContainerResult) bool { return c.Assigned }) {
+				pinned++
+			}
+		}
+		if pinned < added/2 {
+			t.Errorf("%s: %d of %d pods have CPUs of their own", shape.name, pinned, added)
+		}
+	}
+}
 
 func BenchmarkReplay(b *testing.B) {
 	list := append(shapes(), shape{name: "512 CPUs on 8 NUMA nodes", scenario: bigNode()})
