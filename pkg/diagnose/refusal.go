@@ -241,11 +241,11 @@ func (n *nodeCase) neverAnswered(a *attempt, subject report.Subject) report.Find
 	return f
 }
 
-// freeCPUs are the CPUs free for exclusive use; none if the node does not start.
-func (m managers) freeCPUs() cpuset.Set {
+// pool is the shared pool at the start; empty if the node does not start.
+func (m managers) pool() cpuset.Set {
 	n, err := m.start()
 	if err != nil {
 		return cpuset.Set{}
 	}
-	return n.CPU.State.Default.Difference(n.CPU.Reserved)
+	return n.CPU.State.Default
 }

@@ -141,13 +141,13 @@ func (n *nodeCase) roomRemedies(a *attempt, smaller string, some bool) []report.
 }
 
 func (n *nodeCase) defaultSetEvidence(a *attempt, pool cpuset.Set, means string) report.Evidence {
-	return n.fileEvidence(cpuStatePath, "defaultCpuSet", pool.String(), means+a.collectedText())
+	return n.sharedPoolEvidence(pool, means+a.collectedText())
 }
 
-// collectedText says that the set is not the file's to the letter.
+// collectedText says why the replayed pool is not the file's.
 func (a *attempt) collectedText() string {
 	if s := a.from.recorded.CPU; s != nil && s.Default != a.node.CPU.State.Default {
-		return fmt.Sprintf(" at the moment of the refusal; the file has %s: what ended pods held is collected first, and earlier containers of the pod have theirs", s.Default)
+		return "; at the moment of the refusal what pods held that had ended, or had not come yet, is free, and earlier containers of the pod have theirs"
 	}
 	return ""
 }

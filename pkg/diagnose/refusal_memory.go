@@ -123,7 +123,7 @@ func (n *nodeCase) memoryEvidence(a *attempt, w wish) []report.Evidence {
 		case m.Assignments > 0:
 			group = fmt.Sprintf("serves %s alone", plural(m.Assignments, "assignment"))
 		}
-		out = append(out, n.fileEvidence(memoryStatePath, fmt.Sprintf("machineState[%d].memoryMap[%s].free", m.ID, w.name), fmt.Sprint(w.free[m.ID]),
+		out = append(out, n.freeMemoryEvidence(m.ID, w.name, w.free[m.ID],
 			fmt.Sprintf("%s of %s for containers; %s", bytes(w.free[m.ID]), bytes(w.total[m.ID]), group)))
 	}
 	return out

@@ -185,22 +185,26 @@ func (n *nodeCase) wishEvidence(a *attempt, container string, w wish) []report.E
 	}
 	free, reusable := a.freeCPUs()
 	free = free.Union(reusable)
+	if w.name == "cpu" {
+		out = append(out, n.defaultSetEvidence(a, a.node.CPU.State.Default, "the shared pool"),
+			n.setAsideEvidence(a, "never given to a container"))
+	}
 	for _, id := range w.nodes() {
 		switch {
 		case w.name == "cpu":
 			node, _ := a.from.config.Topology.NUMANode(id)
-			out = append(out, n.fileEvidence(cpuStatePath, fmt.Sprintf("free on NUMA node %d", id), setOrNone(free.Intersection(node.CPUs)),
-				fmt.Sprintf("%d of %d CPUs free, %d needed; held by %s", w.free[id], w.total[id], w.need, a.holders(id))))
+			out = append(out, n.numaCPUsEvidence(node,
+				fmt.Sprintf("%d of %d CPUs free (%s), %d needed; %s", w.free[id], w.total[id], setOrNone(free.Intersection(node.CPUs)), w.need, a.heldText(id))))
 		default:
-			out = append(out, n.fileEvidence(memoryStatePath, fmt.Sprintf("machineState[%d].memoryMap[%s].free", id, w.name), fmt.Sprint(w.free[id]),
+			out = append(out, n.freeMemoryEvidence(id, w.name, w.free[id],
 				fmt.Sprintf("%s of %s free, %s needed", bytes(w.free[id]), bytes(w.total[id]), bytes(w.need))))
 		}
 	}
 	return out
 }
 
-// holders are the pods with CPUs of a NUMA node.
-func (a *attempt) holders(id int) string {
+// heldText names the pods with CPUs of a NUMA node, as the replay has it.
+func (a *attempt) heldText(id int) string {
 	node, _ := a.from.config.Topology.NUMANode(id)
 	var out []string
 	for _, p := range a.from.pods {
@@ -214,9 +218,9 @@ func (a *attempt) holders(id int) string {
 	const most = 6
 	switch {
 	case len(out) == 0:
-		return "no pod"
+		return "held by no pod that counts"
 	case len(out) > most:
-		return fmt.Sprintf("%s and %d more", strings.Join(out[:most], ", "), len(out)-most)
+		return fmt.Sprintf("held by %s and %d more", strings.Join(out[:most], ", "), len(out)-most)
 	}
-	return strings.Join(out, ", ")
+	return "held by " + strings.Join(out, ", ")
 }

@@ -128,7 +128,7 @@ func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Fi
 	}
 	if twice := q.taken(t); !twice.IsEmpty() {
 		f.Summary = strings.TrimSuffix(f.Summary, ".") + fmt.Sprintf("; of these %s are reserved or another container's.", twice)
-		f.Because = append(f.Because, n.fileEvidence(cpuStatePath, "replayed overlap", twice.String(), "the kubelet takes whole cores by their average size"))
+		f.Because = append(f.Because, n.sharedPoolEvidence(t.from.pool(), fmt.Sprintf("the shared pool before the pod; it would get %s beside: the kubelet takes whole cores by their average size", twice)))
 	}
 	f.Because = append(f.Because, q.settingEvidence(w)...)
 	f.Because = append(f.Because, q.doubts(why)...)
@@ -148,15 +148,15 @@ func (q *whatIf) managerEvidence(t trial) []report.Evidence {
 	n, k := q.changed, t.from.config.Kubelet
 	out := []report.Evidence{n.configEvidence("topologyManagerPolicy", k.TopologyManagerPolicy, "scope "+k.TopologyManagerScope)}
 	if k.CPUManagerPolicy == "static" {
-		free := t.from.freeCPUs()
+		before := t.from.pool()
 		out = append(out, n.configEvidence("cpuManagerPolicyOptions", optionsText(k.CPUManagerPolicyOptions), "cpuManagerPolicy static"),
-			n.fileEvidence(cpuStatePath, "defaultCpuSet without the reserved "+t.node.CPU.Reserved.String(), setOrNone(free), "free for exclusive use before the pod, with what ended pods held"))
+			n.sharedPoolEvidence(before, fmt.Sprintf("the shared pool; without the reserved %s free for exclusive use before the pod: %s", t.node.CPU.Reserved, setOrNone(before.Difference(t.node.CPU.Reserved)))))
 	}
 	if k.MemoryManagerPolicy == "Static" {
 		for _, m := range t.node.Memory.State.Nodes {
 			for _, table := range m.Tables {
 				if string(table.Type) == string(corev1.ResourceMemory) {
-					out = append(out, n.fileEvidence(memoryStatePath, fmt.Sprintf("machineState[%d].memoryMap[memory].free", m.ID), fmt.Sprint(table.Free), bytes(table.Free)+" left after the pod"))
+					out = append(out, n.freeMemoryEvidence(m.ID, string(table.Type), table.Free, bytes(table.Free)+" left after the pod"))
 				}
 			}
 		}
