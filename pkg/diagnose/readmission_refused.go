@@ -123,6 +123,18 @@ func readmissionRefused(c *podCase) []report.Finding {
 		at = firstSeen(e)
 	}
 	why := c.readmissionCause()
+	if h, ok := c.refusedWithHeld(); ok {
+		if h.proven && len(h.parts) > 0 {
+			confidence = report.Proven
+		}
+		held, other := h.texts()
+		if s.Reason == "TopologyAffinityError" {
+			why = fmt.Sprintf("What it holds, %s, does not agree with topologyManagerPolicy %s, which came with the restart.", held, h.attempt.from.config.Kubelet.TopologyManagerPolicy)
+			if other != "" {
+				why = fmt.Sprintf("Its containers ask for other amounts than the checkpoint books for them: %s.", other)
+			}
+		}
+	}
 	f := newFinding(report.ReadmissionRefused, confidence, c.subject(""),
 		fmt.Sprintf("A restart of the kubelet of %s refused the pod although it had been admitted there before: %s. %s", c.name, s.Reason, why))
 	f.Because = append([]report.Evidence{

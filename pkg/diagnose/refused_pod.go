@@ -97,6 +97,9 @@ func (c *podCase) replayedRefusal() (out []report.Finding, now string) {
 	if a.result.Admit {
 		now = "On the recorded state the managers would admit it."
 	}
+	if out = c.heldExplained(); len(out) > 0 {
+		return out, now
+	}
 	if out = c.thenRefused(m, pod, now); len(out) > 0 {
 		return out, now
 	}

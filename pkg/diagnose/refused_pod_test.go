@@ -114,7 +114,8 @@ func refusedFamily() family {
 }
 
 func readmissionFamily() family {
-	one := adjacent(8, 2, 8, 8)
+	one, two := adjacent(8, 2, 8, 8), adjacent(8, 2, 4, 4)
+	single := map[string]any{"topologyManagerPolicy": "single-numa-node"}
 	aligned := withOptions("full-pcpus-only")
 	again := turnedAway("a", 5, "4", "SMTAlignmentError", fmt.Sprintf(noCores, 2, 4))
 	old := onMachine(one, aligned, "0-7", nil, again)
@@ -123,7 +124,7 @@ func readmissionFamily() family {
 		b.events = append(b.events, corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "n1.1"}, InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "n1"},
 			Reason: "Starting", Message: "Starting kubelet.", FirstTimestamp: metav1.NewTime(time.Date(2026, 11, 30, 8, 29, 50, 0, time.UTC)), LastTimestamp: metav1.NewTime(time.Date(2026, 11, 30, 8, 29, 50, 0, time.UTC))})
 	}
-	return family{name: "readmission", codes: []report.Code{report.ReadmissionRefused, report.SMTAlignmentRefused, report.FitCheckRefused}, cases: []ruleCase{
+	return family{name: "readmission", codes: []report.Code{report.ReadmissionRefused, report.TopologyAffinityRefused, report.SMTAlignmentRefused, report.FitCheckRefused}, cases: []ruleCase{
 		{name: "refused when it came", on: old, edit: refusedAt(5), want: []string{"smt-alignment-refused@ proven"}},
 		{name: "taken 25 minutes before", on: old, edit: inOrder(withVersion("v1.36.3"), refusedAt(30), restart), want: []string{proven, "smt-alignment-refused@app proven"},
 			text: []string{"25m0s before", "Starting kubelet.", "before it sees that the container has its own", "2 \\u003c 4"}},
@@ -136,6 +137,14 @@ func readmissionFamily() family {
 		}, want: []string{proven, "smt-alignment-refused@ proven"}},
 		{name: "its CPUs are booked", on: onMachine(one, aligned, "0-1,6-7", holds("a app 2-5"), again), want: []string{likely, "smt-alignment-refused@ proven"}, text: []string{"still booked"}},
 		{name: "CPUs are booked that a refusal by the Memory Manager left", on: onMachine(one, nil, "0-1,6-7", holds("a app 2-5"), turnedAway("a", 5, "4", "UnexpectedAdmissionError", fmt.Sprintf(noMemory, "failed to find NUMA nodes to extend the current topology hint"))), want: nil},
+		{name: "its CPUs are of two NUMA nodes, and single-numa-node since", on: onMachine(two, single, "0,4,6-7", holds("a app 1-3,5"), turnedAway("a", 5, "4", "TopologyAffinityError", noLocality)),
+			want: []string{proven, "topology-affinity-refused@ proven"}, text: []string{"CPUs 1-3,5 on NUMA nodes 0-1", "one and the same NUMA node", "came with the restart"}, lacks: []string{"would admit it", "the state was another then"}},
+		{name: "the same, and restricted since", on: onMachine(two, map[string]any{"topologyManagerPolicy": "restricted"}, "0,4,6-7", holds("a app 1-3,5"), turnedAway("a", 5, "4", "TopologyAffinityError", noLocality)),
+			want: []string{proven, "topology-affinity-refused@ proven"}, lacks: []string{"would admit it"}},
+		{name: "it holds less than it asks for", on: onMachine(two, single, "0-3,7", holds("a app 4-6"), turnedAway("a", 5, "4", "TopologyAffinityError", noLocality)),
+			want: []string{proven, "topology-affinity-refused@ proven"}, text: []string{"asks for 4 CPUs and holds 3"}, lacks: []string{"would admit it"}},
+		{name: "its CPUs are of one NUMA node, and explain nothing", on: onMachine(two, single, "0-3", holds("a app 4-7"), turnedAway("a", 5, "4", "TopologyAffinityError", noLocality)),
+			want: []string{likely, "topology-affinity-refused@ likely"}, text: []string{"the state was another then"}},
 		{name: "a label that went", on: onMachine(one, nil, "0-7", nil, turnedAway("a", 5, "1", "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")), edit: refusedAt(40),
 			want: []string{proven, "fit-check-refused@ proven"}, text: []string{"labels no longer match"}},
 		{name: "it runs", on: onMachine(one, aligned, "0-1,6-7", holds("a app 2-5"), whole("a", 1, "4")), want: nil},

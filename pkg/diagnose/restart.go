@@ -28,13 +28,7 @@ func (n *nodeCase) restart() (admitted int, refused []readmit, crash error, err 
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	if n.rules.Minor <= 36 && m.recorded.CPU != nil { // read from the fields that 1.37 repeats, which have no pod entries
-		if state, err := n.cpuState(); err == nil && state.Version == 4 {
-			cpu := m.recorded.CPU.Clone()
-			cpu.PodEntries = nil
-			m.recorded.CPU = &cpu
-		}
-	}
+	m = n.restartManagers(m)
 	nd, err := node.Start(m.config, m.recorded, m.pods...)
 	if err != nil && !node.MayStart(err) {
 		return 0, nil, nil, err
@@ -59,6 +53,20 @@ func (n *nodeCase) restart() (admitted int, refused []readmit, crash error, err 
 		}
 	}
 	return admitted, refused, nil, nil
+}
+
+// restartManagers is what a start reads: to 1.36 the CPU Manager's from the
+// fields that 1.37 repeats, which have no pod entries.
+func (n *nodeCase) restartManagers(m managers) managers {
+	if n.rules.Minor > 36 || m.recorded.CPU == nil {
+		return m
+	}
+	if state, err := n.cpuState(); err == nil && state.Version == 4 {
+		cpu := m.recorded.CPU.Clone()
+		cpu.PodEntries = nil
+		m.recorded.CPU = &cpu
+	}
+	return m
 }
 
 // refit is the first answer of the fit check to a pod that comes again; a pod
