@@ -200,10 +200,10 @@ func nodeOOMFamily() family {
 
 func reservedFamily() family {
 	const file = "var/lib/kubelet/cpu_manager_state"
-	noChecksum := func(set string, strict string) func(*bundle) {
+	noChecksum := func(set, strict, entries string) func(*bundle) {
 		return func(b *bundle) {
 			b.config(map[string]any{"cpuManagerPolicyOptions": map[string]string{"strict-cpu-reservation": strict}})
-			b.files[b.root(file)] = `{"policyName":"static","defaultCpuSet":"` + set + `","checksum":0}`
+			b.files[b.root(file)] = `{"policyName":"static","defaultCpuSet":"` + set + `","entries":` + entries + `,"checksum":0}`
 		}
 	}
 	here := "reserved-cpus-in-shared-pool@ proven"
@@ -215,8 +215,14 @@ func reservedFamily() family {
 		{name: "a container with CPUs of its own", on: recorded("numa4-k61/bundle", "mill", "one"), want: nil},
 		{name: "several containers that share", on: twoAppPod, want: []string{here}, text: []string{"Containers a and b run"}},
 		{name: "a pod that was refused", on: recorded("numa4-k61/bundle", "mill", "four"), want: nil},
-		{name: "strict reservation", on: throttledPod, node: true, edit: noChecksum("6-7", "true"), want: nil},
-		{name: "a pool of nothing else", on: throttledPod, node: true, edit: noChecksum("0-1", "false"), want: []string{here}, text: []string{"and on no others", "would be empty", `"value":"false"`}},
+		{name: "strict reservation", on: throttledPod, node: true, edit: noChecksum("6-7", "true", `{"x":{"c":"2-5"}}`), want: nil},
+		{name: "strict reservation, and the pool has them all the same", on: throttledPod, node: true, edit: noChecksum("0-1,6-7", "true", `{"x":{"c":"2-5"}}`), want: nil},
+		{name: "CPUs that the machine does not have", on: throttledPod, node: true, edit: noChecksum("0-1,6-15", "false", `{"x":{"c":"2-5"}}`), want: nil},
+		{name: "the pool overlaps with an entry", on: throttledPod, node: true, edit: noChecksum("0-2,6-7", "false", `{"x":{"c":"2-5"}}`), want: nil},
+		{name: "a reserved CPU is missing from the pool", on: throttledPod, node: true, edit: noChecksum("0,6-7", "false", `{"x":{"c":"1-5"}}`), want: nil},
+		{name: "policy none, the checkpoint says static", on: throttledPod, node: true, edit: func(b *bundle) { b.config(map[string]any{"cpuManagerPolicy": "none"}) }, want: nil},
+		{name: "what an empty pool means", on: throttledPod, node: true, want: []string{here}, text: []string{"gives them no cpuset", "default cpuset cannot be empty"}},
+		{name: "a pool of nothing else", on: throttledPod, node: true, edit: noChecksum("0-1", "false", `{"x":{"c":"2-7"}}`), want: []string{here}, text: []string{"and on no others", "would be empty", `"value":"false"`}},
 		{name: "no explicit reservation", on: throttledPod, node: true, edit: func(b *bundle) { b.config(map[string]any{"reservedSystemCPUs": nil}) }, want: nil},
 		{name: "policy none", on: throttledPod, node: true, edit: withPolicyNone, want: nil},
 		{name: "no checkpoint", on: throttledPod, node: true, edit: func(b *bundle) { b.forgetKnown(b.root(file)) }, want: nil},

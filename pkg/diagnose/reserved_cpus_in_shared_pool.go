@@ -2,8 +2,11 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -16,15 +19,28 @@ type reservedPool struct{ pool, reserved, both cpuset.Set }
 func (r reservedPool) mostly() bool { return 2*r.both.Size() > r.pool.Size() }
 
 // reservedPool is what the checkpoint and the configuration say of it; ok is
-// false where no reserved CPU is in the pool, or where that is not known.
+// false where no reserved CPU is in the pool, where that is not known, and where
+// it is not by design: in a state that the kubelet refuses, or against the strict
+// option.
 func (n *nodeCase) reservedPool() (reservedPool, bool) {
 	reserved, known := n.reservedCPUs()
 	state, ok := n.cpuCheckpoint()
-	if !known || !ok || state.PolicyName != "static" {
+	if !known || !ok || state.PolicyName != "static" || n.config.CPUManagerPolicy != "static" {
+		return reservedPool{}, false
+	}
+	if strict, err := strconv.ParseBool(n.config.CPUManagerPolicyOptions[strictReservation]); err == nil && strict || n.cpuStateRefused() {
 		return reservedPool{}, false
 	}
 	r := reservedPool{pool: state.Default, reserved: reserved, both: state.Default.Intersection(reserved)}
 	return r, !r.both.IsEmpty()
+}
+
+// cpuStateRefused says whether the kubelet's next start refuses the content of
+// the CPU Manager's checkpoint: nothing it holds is then as the rules have it.
+func (n *nodeCase) cpuStateRefused() bool {
+	return slices.ContainsFunc(n.startFaults(), func(f startFault) bool {
+		return f.code == report.KubeletCheckpointInvalid && f.stage == node.CPUManagerStart
+	})
 }
 
 // nodeReservedInSharedPool says that pods without exclusive CPUs run on the
@@ -36,7 +52,8 @@ func nodeReservedInSharedPool(n *nodeCase) []report.Finding {
 		return nil
 	}
 	return []report.Finding{n.reservedFinding(r, n.subject(), fmt.Sprintf(
-		"The reserved CPUs %s are part of the shared pool %s, by design: pods without exclusive CPUs run on them beside the system%s", r.both, r.pool, r.only()))}
+		"The reserved %s %s %s part of the shared pool %s, by design: pods without exclusive CPUs run on %s beside the system%s",
+		noun(r.both.Size(), "CPU"), r.both, verb(r.both.Size(), "is", "are"), r.pool, verb(r.both.Size(), "it", "them"), r.only()))}
 }
 
 // only says what the pool consists of.
@@ -80,7 +97,8 @@ func podReservedInSharedPool(c *podCase) []report.Finding {
 		subject, who = c.subject(names[0]), "Container "+names[0]+" runs"
 	}
 	f := c.reservedFinding(r, subject, fmt.Sprintf(
-		"%s in the shared pool %s, of which %s are reserved for the system, by design: the system's daemons run there too%s", who, r.pool, r.both, r.onlyHere()))
+		"%s in the shared pool %s, of which %s %s reserved for the system, by design: the system's daemons run there too%s",
+		who, r.pool, r.both, verb(r.both.Size(), "is", "are"), r.onlyHere()))
 	f.Because = append(f.Because, live...)
 	return []report.Finding{f}
 }
@@ -104,7 +122,9 @@ func (n *nodeCase) reservedFinding(r reservedPool, subject report.Subject, summa
 	f.Remedies = []report.Remedy{{
 		Summary: "Set the CPU Manager's option strict-cpu-reservation=true if pods are to stay off the reserved CPUs.",
 		Effect:  fmt.Sprintf("The shared pool would be %s.", orEmptySet(r.pool.Difference(r.reserved))),
-		Caution: "The option takes effect with an empty checkpoint: drain the node, delete cpu_manager_state, restart the kubelet. With no CPU left in the pool, pods without exclusive CPUs are refused.",
+		Caution: "The option takes effect with an empty checkpoint: drain the node, delete cpu_manager_state, restart the kubelet. " +
+			"If exclusive containers then take up the whole pool, pods without exclusive CPUs still come, but the kubelet gives them no cpuset, so that they may run on all CPUs, exclusive ones too; " +
+			"and its next start fails: default cpuset cannot be empty.",
 	}}
 	return f
 }
