@@ -98,6 +98,8 @@ func TestStateFiles(t *testing.T) {
 		{"1.37", `{"policyName":"static","defaultCpuSet":"0-1","checksum":0}`, "", ""},
 		{"1.34", `{"policyName":"static","defaultCpuSet":"0-1","checksum":0}`, "", ""},
 		{"1.37", `{"policyName":"static","defaultCpuSet":"0-1","checksum":4711}`, "", `checkpoint is corrupted, please drain this node and delete the CPU manager checkpoint file "/var/lib/kubelet/cpu_manager_state"`},
+		{"1.35", `{"policyName":"static","defaultCpuSet":"0","entries":{"a":{"c":"1"}},"checksum":4711}`, "", `: checkpoint is corrupted, `},
+		{"1.36", `{"policyName":"static","defaultCpuSet":"0","entries":{"a":{"c":"1"}},"checksum":4711}`, "", `: json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string, `},
 		{"1.37", "", `{"policyName":"None","machineState":{},"checksum":0}`, ""},
 		{"1.35", "", `{"policyName":"None","machineState":{},"checksum":0}`, `checkpoint is corrupted, please drain this node and delete the memory manager checkpoint file "/var/lib/kubelet/memory_manager_state"`},
 	} {

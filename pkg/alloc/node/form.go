@@ -21,10 +21,10 @@ type cpuForm struct {
 // the pods' entries, which a kubelet without that gate does not know.
 func readable(form int, r alloc.Rules) bool { return form != 3 || r.CPUCheckpoint >= 3 }
 
-// CorruptCPUFile is why a kubelet cannot restore a CPU manager's file whose checksum is wrong. Up to 1.36 it takes it for form 1 then, which
-// does not have the entries by pod.
+// CorruptCPUFile is why a kubelet cannot restore a CPU manager's file whose checksum is wrong. That of 1.36 takes it for form 1 then, which
+// does not have the entries by pod; those before try form 1 first.
 func CorruptCPUFile(s *cpumanager.State, r alloc.Rules) error {
-	if r.Minor <= 36 && len(s.Entries) > 0 {
+	if r.Minor == 36 && len(s.Entries) > 0 {
 		return errNotForm1
 	}
 	return checkpoint.ErrCorrupt
