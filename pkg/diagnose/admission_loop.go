@@ -14,15 +14,29 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
-// refusedGroup is the refused pods of one controller, oldest first.
+// longestPause is the longest that a controller waits before it replaces a
+// failed pod: a DaemonSet's, whose pauses double up to it; a Job's end at 10 min
+// and a ReplicaSet does not wait. Refusals further apart are no loop.
+const longestPause = 15 * time.Minute
+
+// refusedGroup is the last run of refused pods of one controller, each within
+// longestPause of the one before; oldest first.
 type refusedGroup struct {
 	owner     metav1.OwnerReference
 	namespace string
 	pods      []*corev1.Pod
 	// recovered: a later pod of the controller was not refused.
 	recovered bool
-	// gone are names of refused pods that only events still tell of.
-	gone []string
+	// gone are the refused pods that only events still tell of.
+	gone []goneRefused
+	// first and last are when the first and last of them came.
+	first, last time.Time
+}
+
+// goneRefused is a refused pod that is deleted, and when an event last spoke of it.
+type goneRefused struct {
+	name string
+	at   time.Time
 }
 
 // refusedGroups are the refused pods by controller. A refused pod has failed,
@@ -64,29 +78,58 @@ func (n *nodeCase) refusedGroups(pods []corev1.Pod) []refusedGroup {
 			}
 		}
 		g.gone = n.goneRefused(*g, known)
+		g.keepLastRun()
 		out = append(out, *g)
 	}
 	return out
 }
 
+// keepLastRun leaves only the refused pods from which on none is further than
+// longestPause from the next.
+func (g *refusedGroup) keepLastRun() {
+	var times []time.Time
+	for _, p := range g.pods {
+		times = append(times, p.CreationTimestamp.Time)
+	}
+	for _, p := range g.gone {
+		times = append(times, p.at)
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	g.last = times[len(times)-1]
+	g.first = g.last
+	for _, at := range slices.Backward(times) {
+		if g.first.Sub(at) > longestPause {
+			break
+		}
+		g.first = at
+	}
+	g.pods = slices.DeleteFunc(g.pods, func(p *corev1.Pod) bool { return p.CreationTimestamp.Time.Before(g.first) })
+	g.gone = slices.DeleteFunc(g.gone, func(p goneRefused) bool { return p.at.Before(g.first) })
+}
+
 // goneRefused are the refused pods of a controller that events tell of and the
 // API no longer has: those whose name begins with the controller's.
-func (n *nodeCase) goneRefused(g refusedGroup, known map[string]bool) []string {
+func (n *nodeCase) goneRefused(g refusedGroup, known map[string]bool) []goneRefused {
 	reasons := map[string]bool{}
 	for _, p := range g.pods {
 		reasons[p.Status.Reason] = true
 	}
-	names := map[string]bool{}
+	names := map[string]time.Time{}
 	for i := range n.events {
 		o := n.events[i].InvolvedObject
-		if o.Kind != "Pod" || o.Namespace != g.namespace || !reasons[n.events[i].Reason] || known[o.Namespace+"/"+o.Name] {
+		at := lastSeen(n.events[i])
+		if o.Kind != "Pod" || o.Namespace != g.namespace || !reasons[n.events[i].Reason] || known[o.Namespace+"/"+o.Name] || at.IsZero() {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(o.Name, g.owner.Name+"-"); ok && !strings.Contains(rest, "-") {
-			names[o.Name] = true
+		if rest, ok := strings.CutPrefix(o.Name, g.owner.Name+"-"); ok && !strings.Contains(rest, "-") && at.After(names[o.Name]) {
+			names[o.Name] = at
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	var out []goneRefused
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, goneRefused{name, names[name]})
+	}
+	return out
 }
 
 // refusedByKubelet says whether the kubelet refused the pod before it ran.
@@ -129,17 +172,19 @@ func podAdmissionLoop(c *podCase) []report.Finding {
 
 // loop makes the finding. Two refused pods can be two replicas that came at
 // once; a third, or one that was created after another's refusal, shows that
-// the controller tries again.
+// the controller tries again. Where the last came longer ago than any
+// controller waits, it is over for all that is known.
 func (n *nodeCase) loop(g refusedGroup, subject report.Subject) (report.Finding, bool) {
 	count := len(g.pods) + len(g.gone)
-	if count < 2 || g.recovered {
+	if count < 2 || len(g.pods) == 0 || g.recovered {
 		return report.Finding{}, false
 	}
 	first, last := g.pods[0], g.pods[len(g.pods)-1]
-	again := last.CreationTimestamp.After(first.CreationTimestamp.Time)
+	again := g.last.After(g.first)
+	quiet := n.at.Sub(g.last)
 	confidence := report.Proven
 	switch {
-	case !again && len(g.gone) == 0:
+	case !again && len(g.gone) == 0, quiet > longestPause:
 		confidence = report.Possible
 	case count == 2 || g.owner.Kind == "Job":
 		confidence = report.Likely
@@ -151,9 +196,14 @@ func (n *nodeCase) loop(g refusedGroup, subject report.Subject) (report.Finding,
 		reasons[p.Status.Reason]++
 	}
 	what := fmt.Sprintf("%s %s/%s", g.owner.Kind, g.namespace, g.owner.Name)
+	of := join(slices.Sorted(maps.Keys(nodes)))
+	does := fmt.Sprintf("%s keeps creating pods that the kubelet of %s refuses: %d so far%s, %s.", what, of, count, within(g.first, g.last), reasonCounts(reasons))
+	if quiet > longestPause {
+		does = fmt.Sprintf("%s created pods that the kubelet of %s refused: %d%s, %s. The last came %s before the reading, and no controller waits so long with the next: it has stopped, or what it made since is gone.",
+			what, of, count, within(g.first, g.last), reasonCounts(reasons), quiet.Round(time.Second))
+	}
 	f := newFinding(report.AdmissionLoop, confidence, subject,
-		fmt.Sprintf("%s keeps creating pods that the kubelet of %s refuses: %d so far%s, %s. A refused pod is not tried again; the controller replaces it, and the scheduler, which sees sums and not NUMA nodes or cores, can send the next one to the same place.",
-			what, join(slices.Sorted(maps.Keys(nodes))), count, within(first.CreationTimestamp, last.CreationTimestamp), reasonCounts(reasons)))
+		fmt.Sprintf("%s A refused pod is not tried again; the controller replaces it, and the scheduler, which sees sums and not NUMA nodes or cores, can send the next one to the same place.", does))
 	f.Because = append(f.Because, report.Evidence{Source: "api:pods/" + first.Namespace + "/" + first.Name, Field: "metadata.ownerReferences[controller]", Value: g.owner.Kind + " " + g.owner.Name, Means: fmt.Sprintf("of %s", plural(len(g.pods), "refused pod"))})
 	const most = 5
 	for i, p := range g.pods {
@@ -164,7 +214,10 @@ func (n *nodeCase) loop(g refusedGroup, subject report.Subject) (report.Finding,
 		f.Because = append(f.Because, e)
 	}
 	if len(g.gone) > 0 {
-		shown := g.gone[:min(most, len(g.gone))]
+		var shown []string
+		for _, p := range g.gone[:min(most, len(g.gone))] {
+			shown = append(shown, p.name)
+		}
 		f.Because = append(f.Because, report.Evidence{Source: "api:events/" + g.namespace, Field: "involvedObject.name", Value: strings.Join(shown, ", "), Means: fmt.Sprintf("%s since deleted, by events", plural(len(g.gone), "refused pod"))})
 	}
 	f.Because = append(f.Because, n.bySums(last)...)
@@ -209,8 +262,8 @@ func (n *nodeCase) bySums(pod *corev1.Pod) []report.Evidence {
 }
 
 // within is " within 4s", or where all came in the same second nothing.
-func within(first, last metav1.Time) string {
-	d := last.Sub(first.Time)
+func within(first, last time.Time) string {
+	d := last.Sub(first)
 	if d <= 0 {
 		return ""
 	}

@@ -163,8 +163,8 @@ func loopsFamily() family {
 	on := func(pods ...corev1.Pod) func(testing.TB) *bundle {
 		return onMachine(two, map[string]any{"topologyManagerPolicy": "single-numa-node"}, "0-7", nil, pods...)
 	}
-	each := func(i int) int { return i + 1 }
-	once := func(int) int { return 1 }
+	each := func(i int) int { return i + 115 } // to 5 min before the reading at 10:00
+	once := func(int) int { return 115 }
 	bare := pods(3, each)
 	for i := range bare {
 		bare[i].OwnerReferences = nil
@@ -177,12 +177,21 @@ func loopsFamily() family {
 		{name: "two at once", on: on(pods(2, once)...), want: []string{possible}},
 		{name: "one", on: on(pods(1, once)...), want: nil},
 		{name: "one, and events of others that were deleted", on: on(pods(1, once)...), edit: func(b *bundle) {
+			at := metav1.NewTime(time.Date(2026, 11, 30, 9, 56, 0, 0, time.UTC))
 			for _, name := range []string{"rs-x", "rs-y", "other-z"} {
-				b.events = append(b.events, corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name + ".1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: name}, Reason: "TopologyAffinityError"})
+				b.events = append(b.events, corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name + ".1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: name}, Reason: "TopologyAffinityError", LastTimestamp: at})
 			}
 		}, want: []string{proven}, text: []string{"rs-x, rs-y"}},
-		{name: "a later one got in", on: on(append(pods(3, each), owned(whole("rs-9", 9, "2"), "ReplicaSet", "rs"))...), want: nil},
+		{name: "a later one got in", on: on(append(pods(3, each), owned(whole("rs-9", 119, "2"), "ReplicaSet", "rs"))...), want: nil},
 		{name: "an earlier one runs", on: on(append(pods(3, each), owned(whole("rs-9", 0, "2"), "ReplicaSet", "rs"))...), want: []string{proven}},
+		{name: "three, and two hours of quiet since", on: on(pods(3, func(i int) int { return i + 1 })...), want: []string{possible}, text: []string{"The last came 1h57m0s before", "has stopped"}, lacks: []string{"keeps creating"}},
+		{name: "hours apart, up to now", on: on(pods(3, func(i int) int { return 118 - 100*(2-i) })...), want: nil},
+		{name: "one long ago, then two", on: on(pods(3, func(i int) int { return []int{116, 1, 117}[i] })...), want: []string{likely}, text: []string{"2 so far within 1m0s"}, lacks: []string{"08:01:00Z"}},
+		{name: "one long ago, then two, asked about the first", on: on(pods(3, func(i int) int { return []int{1, 116, 117}[i] })...), want: nil},
+		{name: "one, and events of others long ago", on: on(pods(1, once)...), edit: func(b *bundle) {
+			b.events = append(b.events, corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "rs-x.1"}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ns", Name: "rs-x"}, Reason: "TopologyAffinityError",
+				LastTimestamp: metav1.NewTime(time.Date(2026, 11, 30, 8, 56, 0, 0, time.UTC))})
+		}, want: nil},
 		{name: "of no controller", on: on(bare...), want: nil},
 		{name: "of two controllers", on: on(append(pods(1, once), owned(turnedAway("b-1", 2, "5", "TopologyAffinityError", noLocality), "ReplicaSet", "b"))...), want: nil},
 		{name: "a Job, which gives up at last", on: on(func() []corev1.Pod {
