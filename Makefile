@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-build conformance-all lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter lint fmt vet staticcheck bench fuzz update-golden generate dist clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -51,6 +51,10 @@ conformance-all:
 	@for version in 1.36 1.35 1.34; do \
 		(cd test/kubelet-$$version && $(GO) run . -n $(SCENARIOS) -seed $(SEED)) || exit 1; \
 	done
+
+## conformance-karpenter: the replay of its disruption rules and Karpenter 1.14 on SCENARIOS random scenarios
+conformance-karpenter:
+	cd test/karpenter && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
 
 ## lint: gofmt, go vet, staticcheck
 lint: fmt vet staticcheck
