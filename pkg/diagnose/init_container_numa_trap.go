@@ -53,9 +53,10 @@ func (n *nodeCase) initTrap(a *attempt, container string, subject report.Subject
 		a.requestEvidence(dropped[0], corev1.ResourceCPU, fmt.Sprint(a.container(dropped[0]).CPUs)),
 		n.configEvidence("topologyManagerScope", a.from.config.Kubelet.TopologyManagerScope, "container by container: the init container's place is chosen before it is known what follows"))
 	f.Arithmetic = fmt.Sprintf("NUMA node %s: %d free with those to be used again < %d", ids(nodes), here, need)
-	f.Remedies = []report.Remedy{
-		{Summary: fmt.Sprintf("Ask for as many CPUs in init container %s as in the largest container, or for a fraction of a CPU.", dropped[0]), Effect: "Without CPUs of its own for it the pod would be admitted (replayed)."},
-		{Summary: "topologyManagerScope pod chooses the NUMA nodes once for the whole pod.", Caution: "It needs a restart of the kubelet and concerns all pods."},
+	if len(dropped) == 1 {
+		f.Remedies = a.requestRemedy(dropped[0], corev1.ResourceCPU, cpuQuantity(need))
+		f.Remedies = append(f.Remedies, a.requestRemedy(dropped[0], corev1.ResourceCPU, milliQuantity(int64(a.container(dropped[0]).CPUs)*1000-1))...)
 	}
+	f.Remedies = append(f.Remedies, a.policyRemedies()...)
 	return []report.Finding{f}
 }

@@ -29,12 +29,15 @@ func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, cont
 		f := n.refusal(a, report.SMTAlignmentRefused, subject,
 			fmt.Sprintf("%s asks for %s, and with full-pcpus-only the kubelet hands out whole cores of %d CPUs: %d is no multiple of %d.", who(container), plural(smt.Requested, "CPU"), per, smt.Requested, per), because...)
 		f.Arithmetic = fmt.Sprintf("%d mod %d = %d, not 0", smt.Requested, per, smt.Requested%per)
-		sizes := fmt.Sprintf("%d", more)
-		if less > 0 {
-			sizes = fmt.Sprintf("%d or %d", less, more)
+		for _, size := range []int{less, more} {
+			f.Remedies = append(f.Remedies, a.requestRemedy(container, corev1.ResourceCPU, cpuQuantity(size))...)
 		}
-		f.Remedies = []report.Remedy{{Summary: fmt.Sprintf("Ask for %s CPUs, in requests and limits.", sizes), Caution: "That it is a multiple does not mean that so many are free."},
-			{Summary: "A fraction of a CPU (such as 900m) is not checked: the container then shares CPUs."}}
+		if fraction := (smt.Requested-1)*1000 + 999; len(f.Remedies) == 0 {
+			f.Remedies = a.requestRemedy(container, corev1.ResourceCPU, milliQuantity(int64(fraction)))
+		}
+		if len(f.Remedies) == 0 {
+			f.Remedies = a.roomRemedies()
+		}
 		return f
 	}
 	reserved := topo.WholeCores(a.node.CPU.Reserved)
@@ -52,7 +55,7 @@ func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, cont
 	}
 	f := n.refusal(a, report.SMTAlignmentRefused, subject, summary+".", because...)
 	f.Arithmetic = fmt.Sprintf("shared pool %s without cores %s = %s: %d < %d", pool, reserved, setOrNone(free), free.Size(), smt.Requested)
-	f.Remedies = n.roomRemedies(a, fmt.Sprintf("Ask for at most %d CPUs.", free.Size()/per*per), free.Size() >= per)
+	f.Remedies = append(a.cpuRemedies(container, min(free.Size(), smt.Requested-1)/per*per, -per), a.roomRemedies()...)
 	return f
 }
 
@@ -67,7 +70,7 @@ func (n *nodeCase) cpusExhausted(a *attempt, container string, subject report.Su
 		n.defaultSetEvidence(a, a.node.CPU.State.Default, "the shared pool"),
 		n.setAsideEvidence(a, "never given to a container"))
 	f.Arithmetic = fmt.Sprintf("shared pool %s without the reserved %s = %s: %d < %d", a.node.CPU.State.Default, a.node.CPU.Reserved, setOrNone(free), all.Size(), need)
-	f.Remedies = n.roomRemedies(a, fmt.Sprintf("Ask for at most %d CPUs.", all.Size()), !all.IsEmpty())
+	f.Remedies = append(a.cpuRemedies(container, min(all.Size(), need-1), -1), a.roomRemedies()...)
 	return f
 }
 
@@ -94,50 +97,6 @@ func (n *nodeCase) podPoolEmpty(a *attempt, subject report.Subject) report.Findi
 	}
 	f.Remedies = []report.Remedy{{Summary: "Raise the pod-level requests and limits above the sum of the exclusive containers, or give every container exclusive CPUs."}}
 	return f
-}
-
-// roomMakers are the active pods of which each alone, once deleted, would let
-// the pod in: found by running it.
-func (a *attempt) roomMakers() []string {
-	const most = 64
-	var names []string
-	tried := 0
-	for _, p := range a.from.pods {
-		uid := string(p.UID)
-		holds := len(a.node.CPU.State.Entries[uid]) > 0 || len(a.node.Memory.State.Entries[uid]) > 0
-		if !holds || uid == string(a.pod.UID) {
-			continue
-		}
-		if tried++; tried > most {
-			break
-		}
-		if a.from.without(uid).admits(a.pod) {
-			names = append(names, p.Namespace+"/"+p.Name)
-		}
-	}
-	return names
-}
-
-// roomRemedies are a smaller request, where one is left, and the pods whose end
-// would make room.
-func (n *nodeCase) roomRemedies(a *attempt, smaller string, some bool) []report.Remedy {
-	var out []report.Remedy
-	if some {
-		out = append(out, report.Remedy{Summary: smaller, Caution: "So many are free by this count; policy, NUMA nodes and the sum of requests may allow less."})
-	}
-	const most = 6
-	switch names := a.roomMakers(); {
-	case len(names) == 1:
-		out = append(out, report.Remedy{Summary: "Delete or move " + names[0] + ".", Effect: "The managers then admit the pod (replayed)."})
-	case len(names) > 1:
-		shown := names[:min(most, len(names))]
-		text := strings.Join(shown, ", ")
-		if len(names) > most {
-			text += fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		out = append(out, report.Remedy{Summary: "Delete or move any one of " + text + ".", Effect: "The managers then admit the pod (replayed for each)."})
-	}
-	return out
 }
 
 func (n *nodeCase) defaultSetEvidence(a *attempt, pool cpuset.Set, means string) report.Evidence {

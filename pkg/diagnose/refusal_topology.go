@@ -54,9 +54,16 @@ func (n *nodeCase) topologyRefused(a *attempt, subject report.Subject) []report.
 	summary := fmt.Sprintf("%s needs %s%s, and topologyManagerPolicy %s refuses it: %s.", who, needs(wishes), need, k.TopologyManagerPolicy, text)
 	f := n.refusal(a, report.TopologyAffinityRefused, subject, summary, because...)
 	f.Arithmetic = strings.Join(sums, "; ")
-	f.Remedies = append(n.roomRemedies(a, "", false),
-		report.Remedy{Summary: "Ask for what one of the sets of NUMA nodes above has free, or let the policy be best-effort.",
-			Caution: "Another policy needs a restart of the kubelet, and best-effort places the pod across NUMA nodes."})
+	for _, w := range wishes {
+		if w.name == "cpu" {
+			sizes := a.cpuRemedies(container, int(w.need)-1, -1)
+			if len(sizes) == 0 {
+				sizes = a.cpuRemedies(container, int(w.need)+1, 1)
+			}
+			f.Remedies = append(f.Remedies, sizes...)
+		}
+	}
+	f.Remedies = append(append(f.Remedies, a.roomRemedies()...), a.policyRemedies()...)
 	out := []report.Finding{f}
 	for _, w := range wishes {
 		if w.name == "cpu" && w.sum() < w.need {

@@ -319,17 +319,10 @@ func (q *whatIf) place(t trial, name string, init bool) report.WhatIfContainer {
 	if t.from.config.Kubelet.CPUManagerPolicy == "static" {
 		set, own := t.node.CPU.Get(uid, name)
 		c.CPUs, c.Exclusive = text(set), own
-		if own {
-			c.NUMANodes = q.now.numaNodesOf(set)
-		}
+		c.NUMANodes = q.now.numaNodesOf(set)
 	}
-	var nodes hint.Mask
 	for _, b := range t.node.Memory.Get(uid, name) {
 		c.Memory = append(c.Memory, report.MemoryBlock{Type: string(b.Type), NUMANodes: b.Nodes.IDs(), Size: b.Size})
-		nodes |= b.Nodes
-	}
-	if !c.Exclusive && nodes != 0 {
-		c.NUMANodes = nodes.IDs()
 	}
 	return c
 }

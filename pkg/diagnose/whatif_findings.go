@@ -96,21 +96,26 @@ func placeText(c report.WhatIfContainer) string {
 	return out
 }
 
-// admittedFinding says what the pod would get.
-func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Finding {
-	n := q.changed
-	var parts []string
+// placesText says so of the first containers.
+func placesText(containers []report.WhatIfContainer) string {
 	const most = 3
-	for i, c := range fact.Containers {
+	var parts []string
+	for i, c := range containers {
 		if i == most {
-			parts = append(parts, fmt.Sprintf("and %d more", len(fact.Containers)-most))
+			parts = append(parts, fmt.Sprintf("and %d more", len(containers)-most))
 			break
 		}
 		parts = append(parts, placeText(c))
 	}
+	return strings.Join(parts, "; ")
+}
+
+// admittedFinding says what the pod would get.
+func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Finding {
+	n := q.changed
 	confidence, why := q.confidence(t, w)
 	f := newFinding(report.WouldBeAdmittedNow, confidence, q.subject(), "")
-	f.Summary = fmt.Sprintf("The kubelet of %s would admit the pod now: %s.", n.name, strings.Join(parts, "; "))
+	f.Summary = fmt.Sprintf("The kubelet of %s would admit the pod now: %s.", n.name, placesText(fact.Containers))
 	f.Because = append(f.Because, report.Evidence{Source: q.source, Field: "spec.containers[].resources.requests", Value: requestsText(q.pod), Means: string(q.pod.Status.QOSClass)})
 	if t.attempt != nil {
 		f.Because = append(f.Because, q.managerEvidence(t)...)
@@ -204,7 +209,10 @@ func (q *whatIf) refusedFinding(t trial, w world, fact report.WhatIf, refusals [
 	f.Because = append(f.Because, q.doubts(why)...)
 	for _, change := range fact.Nearest {
 		effect := "would be admitted"
-		if change.CPUs != nil {
+		switch {
+		case len(change.Containers) > 0:
+			effect += ": " + placesText(change.Containers)
+		case change.CPUs != nil:
 			effect += ", with CPUs " + *change.CPUs
 		}
 		f.Remedies = append(f.Remedies, report.Remedy{Summary: change.Change, Effect: effect + " (found by running it)"})

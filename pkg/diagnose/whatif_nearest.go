@@ -78,17 +78,23 @@ func (s *search) try(w world, pod *corev1.Pod, change string) bool {
 	return true
 }
 
-func (s *search) note(t trial, change string) {
+// note has the CPUs of the container that the change is about, beside those of
+// the others where the pod has several.
+func (s *search) note(t trial, change string) { s.noteOf(s.whatIf, t, change) }
+
+func (s *search) noteOf(q *whatIf, t trial, change string) {
 	found := report.Nearest{Change: change}
-	places := s.places(t)
-	// The set of the first container with CPUs of its own, or else the pool.
-	for _, p := range places {
-		if found.CPUs == nil || p.Exclusive {
+	about := s.target()
+	for _, p := range q.places(t) {
+		if p.Name == about {
 			found.CPUs, found.NUMANodes = p.CPUs, p.NUMANodes
 		}
-		if p.Exclusive {
-			break
-		}
+		found.Containers = append(found.Containers, p)
+	}
+	if len(found.Containers) == 1 {
+		found.Containers = nil
+	} else {
+		found.Container = about
 	}
 	s.found = append(s.found, found)
 }
@@ -108,15 +114,7 @@ func (s *search) request(container string, name corev1.ResourceName) (resource.Q
 }
 
 func (s *search) with(container string, name corev1.ResourceName, q resource.Quantity) *corev1.Pod {
-	p := s.pod.DeepCopy()
-	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
-		for i := range list {
-			if list[i].Name == container {
-				asAllocated(&list[i].Resources, corev1.ResourceList{name: q})
-			}
-		}
-	}
-	return p
+	return requesting(s.pod, container, name, q)
 }
 
 // cpus are those of the container, where the refusal is for CPUs.
@@ -316,13 +314,8 @@ func (s *search) otherSettings() {
 		if w.readmitted != nil && len(w.readmitted.CheckpointsRemoved) > 0 {
 			change += " with its state file removed"
 		}
-		(&search{whatIf: q}).noteIn(s, t, change)
+		s.noteOf(q, t, change)
 	}
-}
-
-func (s *search) noteIn(to *search, t trial, change string) {
-	s.note(t, change)
-	to.found = append(to.found, s.found...)
 }
 
 func milliQuantity(milli int64) resource.Quantity {

@@ -74,7 +74,11 @@ func (p *page) nearest(changes []report.Nearest) {
 	for _, c := range changes {
 		text := "- " + c.Change
 		if c.CPUs != nil {
-			text += ": CPUs " + *c.CPUs
+			text += ": "
+			if c.Container != "" {
+				text += "container " + c.Container + " "
+			}
+			text += "CPUs " + *c.CPUs
 		}
 		if len(c.NUMANodes) > 0 {
 			text += " on NUMA " + ints(c.NUMANodes, ",")

@@ -20,8 +20,8 @@ type WhatIf struct {
 }
 
 // WhatIfContainer is the place that a container would get. CPUs is its own set,
-// or the shared pool; NUMANodes are those of its own CPUs, or where it shares
-// CPUs those of its memory. Memory is in bytes.
+// or the shared pool; NUMANodes are those of these CPUs. Memory, in bytes, has
+// its own.
 type WhatIfContainer struct {
 	Name      string        `json:"name"`
 	Init      bool          `json:"init,omitempty"`
@@ -36,6 +36,10 @@ type Nearest struct {
 	Change    string  `json:"change"`
 	CPUs      *string `json:"cpus,omitempty"`
 	NUMANodes []int   `json:"numaNodes,omitempty"`
+	// Container is the one that has CPUs and NUMANodes, and Containers are all,
+	// where the pod has several.
+	Container  string            `json:"container,omitempty"`
+	Containers []WhatIfContainer `json:"containers,omitempty"`
 }
 
 // Readmitted is what a start of the kubelet with changed settings does to the
