@@ -11,24 +11,14 @@ import (
 // deviceNUMAMismatch says that a container's device is on another NUMA node
 // than its CPUs, by PodResources and the checkpoint.
 func deviceNUMAMismatch(c *podCase) []report.Finding {
-	r, err := c.devices()
-	topo, topoErr := c.topo()
-	if err != nil || topoErr != nil {
+	topo, err := c.topo()
+	if err != nil {
 		return nil
 	}
 	var out []report.Finding
 	for _, k := range c.pinned() {
-		held, ok := r.Find(c.pod.Namespace, c.pod.Name, k.Name)
-		if !ok {
-			continue
-		}
 		nodes := nodeIDs(numaNodesWith(topo, k.cpus))
-		var far []podresources.Device
-		for _, d := range held.Devices {
-			if len(d.Nodes) > 0 && !slices.ContainsFunc(d.Nodes, func(id int) bool { return slices.Contains(nodes, id) }) {
-				far = append(far, d)
-			}
-		}
+		far := c.farDevices(k, nodes)
 		if len(far) == 0 {
 			continue
 		}
@@ -45,12 +35,25 @@ func deviceNUMAMismatch(c *podCase) []report.Finding {
 			k.cpus, k.Name, idList(nodes), noun(len(far), "device"), join(names))
 		if c.configErr == nil {
 			f.Because = append(f.Because, c.configEvidence("topologyManagerPolicy", c.config.TopologyManagerPolicy, "how far the kubelet insists on one place"))
-			f.Remedies = []report.Remedy{{
-				Summary: "Set topologyManagerPolicy to restricted or single-numa-node: a pod whose CPUs and devices fit no common place is then refused.",
-				Caution: "A pod that is refused is Failed, and its controller makes another at once.",
-			}}
+			f.Remedies = c.onePlaceRemedies()
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// farDevices are those of the container that are on none of the NUMA nodes, by
+// PodResources.
+func (c *podCase) farDevices(k pinned, nodes []int) []podresources.Device {
+	r, err := c.devices()
+	if err != nil {
+		return nil
+	}
+	held, ok := r.Find(c.pod.Namespace, c.pod.Name, k.Name)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(held.Devices), func(d podresources.Device) bool {
+		return len(d.Nodes) == 0 || slices.ContainsFunc(d.Nodes, func(id int) bool { return slices.Contains(nodes, id) })
+	})
 }

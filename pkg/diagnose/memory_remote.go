@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -17,7 +18,8 @@ const (
 )
 
 // memoryRemote says that a good part of a container's anonymous memory is on
-// NUMA nodes on which none of its own CPUs are (memory.numa_stat).
+// NUMA nodes on which none of its own CPUs are (memory.numa_stat), or that all
+// of it is kept to such nodes (the Memory Manager's checkpoint).
 func memoryRemote(c *podCase) []report.Finding {
 	topo, err := c.topo()
 	if err != nil || topo.NumNUMANodes < 2 {
@@ -26,6 +28,10 @@ func memoryRemote(c *podCase) []report.Finding {
 	var out []report.Finding
 	for _, k := range c.pinned() {
 		near := nodeIDs(numaNodesWith(topo, k.cpus))
+		if f, bound := c.memoryBoundElsewhere(topo, k, near); bound {
+			out = append(out, f)
+			continue
+		}
 		g, ok := c.containerGroup(k.Name)
 		if !ok || !k.running() || len(near) == 0 {
 			continue
@@ -60,11 +66,58 @@ func memoryRemote(c *podCase) []report.Finding {
 			f.Because = append(f.Because, c.fileEvidence(g.File("cpuset.mems.effective"), "", mems.String(), "the NUMA nodes it may take memory from"))
 		}
 		f.Arithmetic = fmt.Sprintf("%d / %d = %s (reported from %s and %s on)", remote, total, percent(share), percent(remoteShare), bytes(remoteBytes))
-		f.Remedies = []report.Remedy{{
-			Summary: "Set memoryManagerPolicy Static (with reservedMemory) and a Topology Manager policy: a Guaranteed pod's memory is then kept to the NUMA nodes of its CPUs.",
-			Caution: "Pages that are there already do not move: restart the pod.",
-		}}
+		f.Remedies = c.nearMemoryRemedies()
 		out = append(out, f)
 	}
 	return out
+}
+
+// memoryBoundElsewhere says that the Memory Manager keeps a container's memory
+// to NUMA nodes on which none of its own CPUs are.
+func (c *podCase) memoryBoundElsewhere(topo *topology.Topology, k pinned, near []int) (report.Finding, bool) {
+	blocks := c.memoryBlocks(c.uid, k.Name)
+	var nodes []int
+	for _, b := range blocks {
+		nodes = append(nodes, b.NUMANodes...)
+	}
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	if len(near) == 0 || len(nodes) == 0 || slices.ContainsFunc(nodes, func(id int) bool { return slices.Contains(near, id) }) {
+		return report.Finding{}, false
+	}
+	f := newFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
+		"The memory booked for container %s is on NUMA %s %s and kept to it, but its CPUs %s are on NUMA %s %s: it can take no memory near them.",
+		k.Name, noun(len(nodes), "node"), idList(nodes), k.cpus, noun(len(near), "node"), idList(near)), c.ownershipEvidence(k.Name)...)
+	for _, b := range blocks {
+		f.Because = append(f.Because, c.fileEvidence(memoryStatePath, "entries["+c.uid+"]["+k.Name+"] "+b.Type, fmt.Sprint(b.Size), "bytes on NUMA node "+idList(b.NUMANodes)))
+	}
+	for _, n := range numaNodesWith(topo, k.cpus) {
+		f.Because = append(f.Because, c.topologyEvidence(topo, n, n.CPUs.Intersection(k.cpus)))
+	}
+	if g, ok := c.containerGroup(k.Name); ok {
+		if mems, err := g.CPUSetMemsEffective(); err == nil {
+			if slices.ContainsFunc(near, func(id int) bool { return mems.Contains(id) }) {
+				return report.Finding{}, false // the binding is not in force
+			}
+			f.Because = append(f.Because, c.fileEvidence(g.File("cpuset.mems.effective"), "", mems.String(), "the NUMA nodes it may take memory from"))
+		}
+	}
+	if c.configErr == nil {
+		f.Because = append(f.Because, c.configEvidence("topologyManagerPolicy", c.config.TopologyManagerPolicy, "how far the kubelet insists on one place"))
+	}
+	f.Remedies = c.onePlaceRemedies()
+	return f, true
+}
+
+// nearMemoryRemedies name what of the Memory Manager's policy and the Topology
+// Manager's is not set yet.
+func (c *podCase) nearMemoryRemedies() []report.Remedy {
+	caution := "Pages that are there already do not move: restart the pod."
+	if c.configErr == nil && c.config.MemoryManagerPolicy == "Static" {
+		return c.onePlaceRemedies()
+	}
+	return []report.Remedy{{
+		Summary: "Set memoryManagerPolicy Static (with reservedMemory) and a Topology Manager policy: a Guaranteed pod's memory is then kept to the NUMA nodes of its CPUs.",
+		Caution: caution,
+	}}
 }

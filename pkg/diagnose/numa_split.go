@@ -68,7 +68,12 @@ func (c *podCase) whySplit(topo *topology.Topology, k pinned, f *report.Finding)
 	if k.cpus.Size() > largest {
 		f.Arithmetic = fmt.Sprintf("%d CPUs > %d, the most that one NUMA node has beside reserved ones", k.cpus.Size(), largest)
 		f.Remedies = []report.Remedy{{Summary: fmt.Sprintf("Ask for at most %s, or several containers of that size, if the CPUs are to lie on one NUMA node.", plural(largest, "CPU"))}}
-		return fmt.Sprintf(" No NUMA node has more than %d to give, so one could not do.", largest)
+		why := fmt.Sprintf(" No NUMA node has more than %d to give, so one could not do", largest)
+		if c.configErr == nil && c.config.TopologyManagerPolicy == "single-numa-node" {
+			f.Because = append(f.Because, c.configEvidence("topologyManagerPolicy", "single-numa-node", "insists on one NUMA node"))
+			return why + ", and " + c.policyLetsThrough() + "."
+		}
+		return why + "."
 	}
 	if c.configErr != nil {
 		return ""
@@ -78,17 +83,12 @@ func (c *podCase) whySplit(topo *topology.Topology, k pinned, f *report.Finding)
 	if c.config.CPUManagerPolicyOptions["distribute-cpus-across-numa"] == "true" && policy != "single-numa-node" {
 		f.Because = append(f.Because, c.configEvidence("cpuManagerPolicyOptions[distribute-cpus-across-numa]", "true", "spreads sets that need several nodes"))
 	}
-	if policy != "single-numa-node" {
-		f.Remedies = []report.Remedy{{
-			Summary: "Set topologyManagerPolicy to restricted or single-numa-node if a pod is rather to be refused than split.",
-			Caution: "The policy holds for pods admitted afterwards, and pods that fit no node are refused: Failed, and made anew by their controller again and again.",
-		}}
-	}
-	return fmt.Sprintf(" One NUMA node could have done (up to %s), but the policy %s does not insist on it.", plural(largest, "CPU"), policy)
+	f.Remedies = c.onePlaceRemedies()
+	return fmt.Sprintf(" One NUMA node could have done (up to %s), but %s.", plural(largest, "CPU"), c.policyLetsThrough())
 }
 
 // numaAligned says that CPUs, and memory where it is booked, lie on one NUMA
-// node of several.
+// node of several, and no device of the container on another.
 func numaAligned(c *podCase) []report.Finding {
 	topo, err := c.topo()
 	if err != nil || topo.NumNUMANodes < 2 {
@@ -102,7 +102,7 @@ func numaAligned(c *podCase) []report.Finding {
 		}
 		blocks := c.memoryBlocks(c.uid, k.Name)
 		elsewhere := slices.ContainsFunc(blocks, func(b report.MemoryBlock) bool { return !slices.Equal(b.NUMANodes, []int{nodes[0].ID}) })
-		if elsewhere {
+		if elsewhere || len(c.farDevices(k, nodeIDs(nodes))) > 0 {
 			continue
 		}
 		f := newFinding(report.NUMAAligned, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)

@@ -93,6 +93,13 @@ func withInit(p corev1.Pod, cpus string) corev1.Pod {
 	return p
 }
 
+// twoApps adds an app container b that asks for so many CPUs.
+func twoApps(p corev1.Pod, cpus string) corev1.Pod {
+	r := corev1.ResourceRequirements{Requests: amounts("cpu", cpus, "memory", "64Mi"), Limits: amounts("cpu", cpus, "memory", "64Mi")}
+	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "b", Resources: r})
+	return p
+}
+
 func holds(of ...string) map[string]map[string]string {
 	entries := map[string]map[string]string{}
 	for _, o := range of {
@@ -121,11 +128,16 @@ func setsFamily() family {
 				"devices":[{"resource_name":"x.com/gpu","device_ids":["g7"],"topology":{"nodes":[{"ID":%d}]}}]}]}]}}`, node)
 		}
 	}
+	booked := func(nodes string) func(*bundle) {
+		return func(b *bundle) {
+			b.files[b.root("var/lib/kubelet/memory_manager_state")] = `{"policyName":"Static","machineState":{},"entries":{"a":{"app":[{"numaAffinity":` + nodes + `,"type":"memory","size":67108864}]}}}`
+		}
+	}
 	isolated := func(cpus string) func(*bundle) {
 		return func(b *bundle) { b.files[b.root("sys/devices/system/cpu/isolated")] = cpus + "\n" }
 	}
 	return family{name: "sets", codes: []report.Code{report.SMTSiblingShared, report.IsolatedCPUsInSet, report.NUMASplit, report.UncoreCacheSplit,
-		report.NUMAAligned, report.DeviceNUMAMismatch, report.InitContainerHoldsCPUs}, cases: []ruleCase{
+		report.NUMAAligned, report.DeviceNUMAMismatch, report.MemoryRemote, report.InitContainerHoldsCPUs}, cases: []ruleCase{
 		{name: "a core on one node", on: onMachine(two, nil, "0-1,4-7", holds("a app 2-3"), whole("a", 1, "2")), want: []string{"numa-aligned@app proven"}, text: []string{"node 0"}},
 		{name: "one thread, the pool has the other", on: onMachine(apart(8), nil, "0,2-7", holds("a app 1"), whole("a", 1, "1")),
 			want: []string{"smt-sibling-shared@app proven"}, text: []string{"owns CPU 1", "(5)", "the shared pool (on 5)"}},
@@ -135,12 +147,24 @@ func setsFamily() family {
 		{name: "no SMT", on: onMachine(adjacent(8, 1, 8, 8), nil, "0,2-7", holds("a app 1"), whole("a", 1, "1")), want: nil},
 		{name: "two nodes where one would do", on: onMachine(two, nil, "0-1,3,5-7", holds("a app 2,4"), whole("a", 1, "2")),
 			want: []string{"numa-split@app proven", "smt-sibling-shared@app proven"}, text: []string{"2 on node 0 and 4 on node 1", "the policy none does not insist"}},
+		{name: "two nodes under a policy that refuses them", on: onMachine(two, map[string]any{"topologyManagerPolicy": "single-numa-node"}, "0-1,3,5-7", holds("a app 2,4"), whole("a", 1, "2")),
+			want: []string{"numa-split@app proven", "smt-sibling-shared@app proven"}, text: []string{"placed before the policy or the state changed", "Make the pod anew"}, lacks: []string{"does not insist", "Set topologyManagerPolicy"}},
+		{name: "more than a node has under a policy that refuses it", on: onMachine(two, map[string]any{"topologyManagerPolicy": "single-numa-node"}, "0-1", holds("a app 2-7"), whole("a", 1, "6")),
+			want: []string{"numa-split@app proven"}, text: []string{"more than 4 to give", "placed before the policy or the state changed"}},
+		{name: "two nodes that restricted lets through", on: onMachine(two, map[string]any{"topologyManagerPolicy": "restricted", "topologyManagerScope": "pod"}, "0", holds("z app 4-5", "a app 2-3,6-7", "a b 1"), twoApps(whole("a", 2, "4"), "1"), whole("z", 1, "2")),
+			want: []string{"numa-split@app proven"}, loose: true, text: []string{"the policy restricted admits the pod all the same"}},
+		{name: "single threads under full-pcpus-only", on: onMachine(apart(8), withOptions("full-pcpus-only"), "0,2-7", holds("a app 1"), whole("a", 1, "1")),
+			want: []string{"smt-sibling-shared@app proven"}, text: []string{"full-pcpus-only=true is set", "Make the pod anew"}, lacks: []string{"Set the CPU Manager's option"}},
+		{name: "memory kept to another node", on: onMachine(two, map[string]any{"memoryManagerPolicy": "Static"}, "0-3,6-7", holds("a app 4-5"), whole("a", 1, "2")), edit: booked("[0]"),
+			want: []string{"memory-remote@app proven"}, text: []string{"on NUMA node 0 and kept to it, but its CPUs 4-5 are on NUMA node 1", "Set topologyManagerPolicy"}},
+		{name: "memory kept to another node too", on: onMachine(two, map[string]any{"memoryManagerPolicy": "Static"}, "0-3,6-7", holds("a app 4-5"), whole("a", 1, "2")), edit: booked("[0,1]"), want: nil},
+		{name: "memory kept to the node", on: onMachine(two, map[string]any{"memoryManagerPolicy": "Static"}, "0-3,6-7", holds("a app 4-5"), whole("a", 1, "2")), edit: booked("[1]"), want: []string{"numa-aligned@app proven"}},
 		{name: "more than a node has", on: onMachine(two, nil, "0-1", holds("a app 2-7"), whole("a", 1, "6")), want: []string{"numa-split@app proven"}, text: []string{"more than 4 to give"}},
 		{name: "two caches where one would do", on: onMachine(adjacent(16, 1, 16, 4), nil, "0-1,6-15", holds("a app 2-5"), whole("a", 1, "4")),
 			want: []string{"uncore-cache-split@app proven"}, text: []string{"2 last level caches where 1", "2-3 of 0-3 and 4-5 of 4-7"}},
 		{name: "two caches for what one cannot hold", on: onMachine(adjacent(16, 1, 16, 4), nil, "0-3,12-15", holds("a app 4-11"), whole("a", 1, "8")), want: nil},
 		{name: "its GPU on the other node", on: onMachine(two, nil, "0-1,4-7", holds("a app 2-3"), whole("a", 1, "2")), edit: withGPU(1),
-			want: []string{"device-numa-mismatch@app proven", "numa-aligned@app proven"}, text: []string{"g7"}},
+			want: []string{"device-numa-mismatch@app proven"}, text: []string{"g7"}},
 		{name: "its GPU on its node", on: onMachine(two, nil, "0-1,4-7", holds("a app 2-3"), whole("a", 1, "2")), edit: withGPU(0), want: []string{"numa-aligned@app proven"}},
 		{name: "isolated CPUs", on: onMachine(apart(8), nil, "0,3-4,7", holds("a app 1-2,5-6"), whole("a", 1, "4")), edit: isolated("1-3,5-7"),
 			want: []string{"isolated-cpus-in-set@app proven"}, text: []string{"isolates 1-2,5-6"}},

@@ -40,13 +40,23 @@ func smtSiblingShared(c *podCase) []report.Finding {
 		f.Because = append(f.Because, evidence...)
 		f.Summary = fmt.Sprintf("Container %s owns CPU %s, but not the other %s (%s) of the same %s: %s run there and share the core's execution units.",
 			k.Name, mine, noun(siblings.Size(), "thread"), siblings, noun(mine.Size(), "core"), who)
-		f.Remedies = []report.Remedy{{
-			Summary: "Set the CPU Manager's option full-pcpus-only=true and ask for whole cores.",
-			Caution: "With it a request that is no multiple of the threads of a core is refused.",
-		}}
+		f.Remedies = c.wholeCoreRemedies()
 		out = append(out, f)
 	}
 	return out
+}
+
+// wholeCoreRemedies say how a container gets whole cores: by the option that
+// insists on them, or, where it is set, by making the pod anew.
+func (c *podCase) wholeCoreRemedies() []report.Remedy {
+	caution := "With it a request that is no multiple of the threads of a core is refused."
+	if c.configErr == nil && c.config.CPUManagerPolicyOptions[fullPCPUsOnly] == "true" {
+		return []report.Remedy{{
+			Summary: "Make the pod anew, with a request of whole cores: full-pcpus-only=true is set, and holds for pods admitted since it was.",
+			Caution: caution,
+		}}
+	}
+	return []report.Remedy{{Summary: "Set the CPU Manager's option full-pcpus-only=true and ask for whole cores.", Caution: caution}}
 }
 
 // usersOf says who may run on CPUs: the shared pool, other owners, the system.
