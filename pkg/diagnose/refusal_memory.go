@@ -87,6 +87,17 @@ func (n *nodeCase) groupConflict(a *attempt, container string, subject report.Su
 			texts = append(texts, fmt.Sprintf("%s of %s", bytes(r.Size), r.Type))
 		}
 	}
+	bound := a.bound()
+	f := n.refusal(a, report.MemoryGroupConflict, subject,
+		fmt.Sprintf("%s asks for %s; the NUMA nodes that have it together cannot be joined to a group: %s.", who(container), join(texts), strings.Join(bound, ", ")), because...)
+	f.Arithmetic = strings.Join(sums, "; ")
+	f.Remedies = append(append(a.memoryRemedies(container), a.roomRemedies()...),
+		report.Remedy{Summary: "Spread reservedMemory over the NUMA nodes so that each has as much for containers.", Caution: "The kubelet needs a restart with its memory_manager_state removed, on a drained node."})
+	return f
+}
+
+// bound says of each NUMA node whose memory is in use how that binds it.
+func (a *attempt) bound() []string {
 	var bound []string
 	for _, m := range a.node.Memory.State.Nodes {
 		switch {
@@ -101,12 +112,7 @@ func (n *nodeCase) groupConflict(a *attempt, container string, subject report.Su
 	if len(bound) > most {
 		bound = append(bound[:most], fmt.Sprintf("%d more are bound", len(bound)-most))
 	}
-	f := n.refusal(a, report.MemoryGroupConflict, subject,
-		fmt.Sprintf("%s asks for %s; the NUMA nodes that have it together cannot be joined to a group: %s.", who(container), join(texts), strings.Join(bound, ", ")), because...)
-	f.Arithmetic = strings.Join(sums, "; ")
-	f.Remedies = append(append(a.memoryRemedies(container), a.roomRemedies()...),
-		report.Remedy{Summary: "Spread reservedMemory over the NUMA nodes so that each has as much for containers.", Caution: "The kubelet needs a restart with its memory_manager_state removed, on a drained node."})
-	return f
+	return bound
 }
 
 // memoryEvidence is the memory of each NUMA node with the group it is bound to.

@@ -64,7 +64,7 @@ func (n *nodeCase) topologyRefused(a *attempt, subject report.Subject) []report.
 		}
 	}
 	f.Remedies = append(append(f.Remedies, a.roomRemedies()...), a.policyRemedies()...)
-	out := []report.Finding{f}
+	out := append(n.hiddenPoolRefusal(a, subject), f)
 	for _, w := range wishes {
 		if w.name == "cpu" && w.sum() < w.need {
 			out = append(out, n.cpusExhausted(a, container, subject))
@@ -97,9 +97,13 @@ func (n *nodeCase) wishes(a *attempt) (container string, out []wish) {
 			case "cpu":
 				w.need = uint64(requests.CPUs)
 				w.free, w.total = a.cpusByNode()
+				if _, reusable := a.freeCPUs(); !reusable.IsEmpty() {
+					w.barred = fmt.Sprintf(": CPUs %s of the init containers have to be used again", reusable)
+				}
 			case "memory":
 				w.need = sizeOf(requests.Memory, r.Name)
 				w.free, w.total = a.memoryByNode(r.Name)
+				w.barred = a.groupsText()
 			default:
 				w.need = deviceNeed(a.pod, container, r.Name)
 			}
@@ -107,6 +111,14 @@ func (n *nodeCase) wishes(a *attempt) (container string, out []wish) {
 		}
 	}
 	return container, out
+}
+
+// groupsText names the NUMA nodes that are bound by the memory they serve.
+func (a *attempt) groupsText() string {
+	if bound := a.bound(); len(bound) > 0 {
+		return ": " + strings.Join(bound, ", ")
+	}
+	return ""
 }
 
 func sizeOf(requests []alloc.MemoryRequest, name string) uint64 {
@@ -182,6 +194,9 @@ func (n *nodeCase) wishEvidence(a *attempt, container string, w wish) []report.E
 		switch {
 		case len(preferred) == 0:
 			out[0].Means += "; of those none has it free"
+			if most, _ := w.most(least); most >= w.need {
+				out[0].Means = strings.TrimSuffix(out[0].Means, "none has it free") + "none is offered"
+			}
 		case len(preferred) > most:
 			out[0].Means += fmt.Sprintf("; %d sets have it free", len(preferred))
 		default:

@@ -19,6 +19,8 @@ type wish struct {
 	// (devices).
 	free, total map[int]uint64
 	hints       []hint.Hint
+	// barred says why NUMA nodes that have enough free are not offered.
+	barred string
 }
 
 // refusal says in what way this resource alone makes the policy say no; "" if
@@ -42,19 +44,26 @@ func (w wish) refusal(policy string) (reason, sum string) {
 	case w.sum() < w.need:
 		return fmt.Sprintf("all NUMA nodes together have %s free", w.amountOf(w.sum())), w.sumText()
 	case len(w.hints) == 0:
-		return fmt.Sprintf("no set of NUMA nodes can give %s, though they have %s free together", w.text(), w.amountOf(w.sum())), w.sumText()
+		return fmt.Sprintf("no set of NUMA nodes is offered for %s, though they have %s free together%s", w.text(), w.amountOf(w.sum()), w.barred), ""
 	case policy == "single-numa-node":
 		most, at := w.most(1)
 		if most >= w.need {
-			return fmt.Sprintf("%s are free on NUMA node %s, which other containers or a group of NUMA nodes bar", w.text(), ids(at)), ""
+			return w.freeButBarred(at), ""
 		}
 		return fmt.Sprintf("no NUMA node alone has %s free, the most is %s (node %s)", w.text(), w.amountOf(most), ids(at)),
 			fmt.Sprintf("%s: %s on node %s < %s", w.name, w.amount(most), ids(at), w.amount(w.need))
 	}
 	least, _ := w.least()
 	most, at := w.most(least)
+	if most >= w.need {
+		return w.freeButBarred(at), ""
+	}
 	return fmt.Sprintf("%s would go into %s if nothing else were there, so only sets of that many are preferred, and the best of them (%s) has %s free",
 		w.text(), plural(least, "NUMA node"), ids(at), w.amountOf(most)), w.leastText(least, at)
+}
+
+func (w wish) freeButBarred(at []int) string {
+	return fmt.Sprintf("%s would be free on %s, which is not offered%s", w.text(), numaText(at), w.barred)
 }
 
 // least is the size of the smallest sets of nodes that would do if all of them

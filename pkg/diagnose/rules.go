@@ -121,14 +121,31 @@ func apply[S any](rules []rule[S], subject S) []report.Finding {
 func order(findings []report.Finding) {
 	place := make(map[report.Code]int)
 	for i, e := range report.Catalogue() {
-		place[e.Code] = i
+		place[e.Code] = 2 * i
+	}
+	// A refusal by the Topology Manager stands behind what makes it refuse.
+	behind := make(map[report.Subject]int)
+	for _, f := range findings {
+		if f.Code == report.InitContainerNUMATrap || f.Code == report.PodPoolEmpty {
+			s := f.Subject
+			s.Container = ""
+			behind[s] = max(behind[s], place[f.Code]+1)
+		}
+	}
+	placeOf := func(f report.Finding) int {
+		s := f.Subject
+		s.Container = ""
+		if f.Code == report.TopologyAffinityRefused {
+			return max(place[f.Code], behind[s])
+		}
+		return place[f.Code]
 	}
 	slices.SortStableFunc(findings, func(a, b report.Finding) int {
 		return cmp.Or(
 			cmp.Compare(a.Severity.Rank(), b.Severity.Rank()),
 			cmp.Compare(nothingSaid(a), nothingSaid(b)),
 			cmp.Compare(a.Confidence.Rank(), b.Confidence.Rank()),
-			cmp.Compare(place[a.Code], place[b.Code]),
+			cmp.Compare(placeOf(a), placeOf(b)),
 			cmp.Compare(a.Subject.Kind, b.Subject.Kind),
 			cmp.Compare(a.Subject.Namespace, b.Subject.Namespace),
 			cmp.Compare(a.Subject.Name, b.Subject.Name),
