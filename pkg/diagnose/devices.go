@@ -27,8 +27,9 @@ func (n *nodeCase) readDevices() (*podresources.Resources, error) {
 
 // withDevices adds the hints of the device manager to a pod, as they are while
 // the pods that holds reports have their devices. Without PodResources, or
-// where the pod asks for no device, there are none.
-func (n *nodeCase) withDevices(p node.Pod, holds func(namespace, name string) bool) node.Pod {
+// where the pod asks for no device, there are none. besides are devices that
+// others hold.
+func (n *nodeCase) withDevices(p node.Pod, holds func(namespace, name string) bool, besides ...podresources.Device) node.Pod {
 	r, err := n.devices()
 	if err != nil {
 		return p
@@ -41,7 +42,7 @@ func (n *nodeCase) withDevices(p node.Pod, holds func(namespace, name string) bo
 	for _, node := range topo.NUMANodes {
 		m.NUMANodes = append(m.NUMANodes, node.ID)
 	}
-	if hints, err := r.Hints(p.Pod, m, holds); err == nil {
+	if hints, err := r.Hints(p.Pod, m, holds, besides...); err == nil {
 		p.Devices = hints
 	}
 	return p

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/history"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 )
 
@@ -57,7 +58,8 @@ func (n *nodeCase) pastInput() (in history.Input, invalid, err error) {
 	if _, err := node.Start(m.config, m.recorded, m.pods...); !node.MayStart(err) {
 		invalid = err
 	}
-	in = history.Input{Config: m.config, Recorded: m.recorded, Devices: n.devicesThen(m)}
+	in = history.Input{Config: m.config, Recorded: m.recorded}
+	in.Devices, in.FreeDevices = n.devicesThen(m)
 	for _, p := range m.pods {
 		if admitted := startTime(p.Pod); !waiting(p.Pod) || n.recorded(m, string(p.UID)) {
 			in.Active = append(in.Active, history.Pod{Pod: p, Admitted: admitted})
@@ -106,19 +108,50 @@ func ended(pod *corev1.Pod) (history.Pod, bool) {
 }
 
 // devicesThen gives the device hints for a pod while those with these UIDs had
-// their devices.
-func (n *nodeCase) devicesThen(m managers) func(node.Pod, map[string]bool) node.Pod {
-	if _, err := n.devices(); err != nil {
-		return nil
+// their devices, and which devices others can have held beside them: those that
+// neither the pod nor they hold, of the resources that it asks for.
+func (n *nodeCase) devicesThen(m managers) (hints func(node.Pod, map[string]bool, []podresources.Device) node.Pod, free func(node.Pod, map[string]bool) []podresources.Device) {
+	r, err := n.devices()
+	if err != nil {
+		return nil, nil
 	}
 	type name struct{ namespace, name string }
 	uids := map[name]string{}
 	for _, p := range m.pods {
 		uids[name{p.Namespace, p.Name}] = string(p.UID)
 	}
-	return func(p node.Pod, holders map[string]bool) node.Pod {
-		return n.withDevices(p, func(namespace, pod string) bool { return holders[uids[name{namespace, pod}]] })
+	hints = func(p node.Pod, holders map[string]bool, gone []podresources.Device) node.Pod {
+		return n.withDevices(p, func(namespace, pod string) bool { return holders[uids[name{namespace, pod}]] }, gone...)
 	}
+	free = func(p node.Pod, holders map[string]bool) []podresources.Device {
+		asked := deviceRequests(p.Pod)
+		held := func(d podresources.Device) bool {
+			return slices.ContainsFunc(r.Pods, func(h podresources.Pod) bool {
+				uid := uids[name{h.Namespace, h.Name}]
+				return (uid == string(p.UID) || holders[uid]) && slices.ContainsFunc(h.Containers, func(c podresources.Container) bool {
+					return slices.ContainsFunc(c.Devices, func(o podresources.Device) bool { return o.Resource == d.Resource && o.ID == d.ID })
+				})
+			})
+		}
+		return slices.DeleteFunc(slices.Clone(r.Devices), func(d podresources.Device) bool { return !asked[d.Resource] || held(d) })
+	}
+	return hints, free
+}
+
+// deviceRequests are the resources that a pod asks for and that devices can be
+// of.
+func deviceRequests(pod *corev1.Pod) map[string]bool {
+	asked := map[string]bool{}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for name, q := range list[i].Resources.Limits {
+				if q.Value() > 0 {
+					asked[string(name)] = true
+				}
+			}
+		}
+	}
+	return asked
 }
 
 // pastStep is this pod's admission in it.

@@ -51,18 +51,12 @@ func afterText(holders int) string {
 	return fmt.Sprintf("after the %s that came before and still %s", plural(holders, "pod"), verb(holders, "holds its own", "hold theirs"))
 }
 
-// neededFinding says what pods since gone must have held.
+// neededFinding says with what the record follows, if pods since gone held it.
+// Other holdings can explain it as well: what was tried is not all there is.
 func (c *podCase) neededFinding(e history.Explanation, s history.Step) report.Finding {
-	var parts []string
-	if !s.Held.IsEmpty() {
-		parts = append(parts, fmt.Sprintf("%s %s", noun(s.Held.Size(), "CPU"), s.Held))
-	}
-	for _, b := range s.HeldMemory {
-		parts = append(parts, fmt.Sprintf("%s of %s on NUMA node %s", bytes(b.Size), b.Type, idList(b.Nodes.IDs())))
-	}
 	f := newFinding(report.PlacementNeedsGonePods, report.Likely, c.subject(""), fmt.Sprintf(
-		"What is recorded, %s, follows from the kubelet's rules only if other pods, gone since, held %s when it came; from the pods that were there and still are it would be %s.",
-		recordText(s), join(parts), replayText(s)))
+		"What is recorded, %s, does not follow from the pods that were there and still are: from these it would be %s. By the kubelet's rules it follows if other pods, gone since, held %s when it came.",
+		recordText(s), replayText(s), heldText(s)))
 	switch {
 	case s.Only:
 		f.Arithmetic = "no smaller choice of whole cores explains it, and no other of this size"
@@ -83,6 +77,48 @@ func (c *podCase) neededFinding(e history.Explanation, s history.Step) report.Fi
 		f.Because = append(f.Because, evidence...)
 	}
 	return f
+}
+
+// heldText names what others can have held: CPUs and memory, or devices, or both
+// together.
+func heldText(s history.Step) string {
+	var parts, devices []string
+	if !s.Held.IsEmpty() {
+		parts = append(parts, fmt.Sprintf("%s %s", noun(s.Held.Size(), "CPU"), s.Held))
+	}
+	for _, b := range s.HeldMemory {
+		parts = append(parts, fmt.Sprintf("%s of %s on NUMA node %s", leastBytes(b.Size), b.Type, idList(b.Nodes.IDs())))
+	}
+	const most = 8
+	for i, d := range s.HeldDevices {
+		if i == most {
+			devices = append(devices, fmt.Sprintf("%d more", len(s.HeldDevices)-most))
+			break
+		}
+		devices = append(devices, fmt.Sprintf("%s %s", clip(d.Resource), clip(d.ID)))
+	}
+	switch list := noun(len(s.HeldDevices), "device") + " " + join(devices); {
+	case len(devices) == 0:
+		return join(parts)
+	case len(parts) == 0:
+		return list
+	case s.DevicesBeside:
+		return join(parts) + " and " + list
+	default:
+		return join(parts) + ", or " + list + ","
+	}
+}
+
+// leastBytes writes a least amount: one byte over a round one is more than that.
+func leastBytes(b uint64) string {
+	const mi = 1 << 20
+	switch b % mi {
+	case 0:
+		return bytes(b)
+	case 1:
+		return "more than " + bytes(b-1)
+	}
+	return fmt.Sprintf("%d bytes", b)
 }
 
 // differsFinding says that no state of the node was found that gives the

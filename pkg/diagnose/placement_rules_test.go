@@ -219,6 +219,16 @@ func machinesFamily() family {
 }
 
 func replaysFamily() family {
+	withGPUs := func(nodes ...int) func(*bundle) {
+		return func(b *bundle) {
+			var list []string
+			for i, node := range nodes {
+				list = append(list, fmt.Sprintf(`{"resource_name":"x.com/gpu","device_ids":["g%d"],"topology":{"nodes":[{"ID":%d}]}}`, i, node))
+			}
+			b.files["nodes/n1/podresources.json"] = fmt.Sprintf(`{"list":{"pod_resources":[{"name":"a","namespace":"ns","containers":[{"name":"app","devices":[%s]}]}]},
+				"allocatable":{"devices":[%s]}}`, list[len(list)-1], strings.Join(list, ","))
+		}
+	}
 	eight := adjacent(8, 2, 8, 8)
 	ended := func(p corev1.Pod, minute int) corev1.Pod {
 		p.Status.Phase = corev1.PodSucceeded
@@ -255,6 +265,10 @@ func replaysFamily() family {
 		{name: "the other has ended and is still listed", on: onMachine(eight, nil, "0-3,6-7", holds("a app 4-5"), whole("a", 2, "2"), ended(whole("b", 1, "2"), 3)), want: []string{"placement-replayed@ proven"}, text: []string{"ended since"}},
 		{name: "the other had ended before", on: onMachine(eight, nil, "0-3,6-7", holds("a app 4-5"), whole("a", 3, "2"), ended(whole("b", 1, "2"), 2)), want: []string{"placement-needs-gone-pods@ likely"}},
 		{name: "by a device whose place is not known", on: onMachine(eight, nil, "0-3,6-7", holds("a app 4-5"), asks(whole("a", 1, "2"), "x.com/gpu")), want: []string{"placement-needs-gone-pods@ possible"}},
+		{name: "a device of a gone pod can have moved it", on: onMachine(adjacent(8, 1, 4, 4), map[string]any{"topologyManagerPolicy": "single-numa-node"}, "0-3,6-7", holds("a app 4-5"), asks(whole("a", 1, "2"), "x.com/gpu")),
+			edit: withGPUs(0, 1), want: []string{"placement-needs-gone-pods@ likely"}, text: []string{"follows if other pods, gone since, held CPUs 1-2, or device x.com/gpu g0, when it came"}, lacks: []string{"only if"}},
+		{name: "no device of a gone pod can have moved it", on: onMachine(adjacent(8, 1, 4, 4), map[string]any{"topologyManagerPolicy": "single-numa-node"}, "0-1,4-7", holds("a app 2-3"), asks(whole("a", 1, "2"), "x.com/gpu")),
+			edit: withGPUs(0, 1), want: []string{"placement-needs-gone-pods@ likely"}, text: []string{"held CPU 1 when it came"}},
 		{name: "more than it asks for", on: onMachine(eight, nil, "0-1,6-7", holds("a app 2-5"), whole("a", 1, "2")), want: []string{"placement-differs-from-replay@ proven"}, text: []string{"not the number"}},
 		{name: "more than it asks for, by an older kubelet", on: onMachine(eight, nil, "0-1,6-7", holds("a app 2-5"), whole("a", 1, "2")), edit: older, want: []string{"placement-differs-from-replay@ possible"}},
 		{name: "CPUs for half a CPU", on: onMachine(eight, nil, "0-1,4-7", holds("a app 2-3"), whole("a", 1, "500m")), want: []string{"placement-differs-from-replay@ proven"}},

@@ -210,7 +210,7 @@ var catalogue = []Entry{
 	{MemoryRemote, GroupPlacement, Warning, "memory is on other NUMA nodes than the CPUs"},
 	{DeviceNUMAMismatch, GroupPlacement, Warning, "a device is on another NUMA node than the CPUs"},
 	{PlacementReplayed, GroupPlacement, Info, "the kubelet's rules give exactly what is recorded"},
-	{PlacementNeedsGonePods, GroupPlacement, Info, "the record follows only if pods since gone held more"},
+	{PlacementNeedsGonePods, GroupPlacement, Info, "the record does not follow from the present pods; it does if others held more"},
 	{PlacementDiffers, GroupPlacement, Warning, "the kubelet's rules do not give what is recorded"},
 	{CPUSetDrift, GroupPlacement, Warning, "the cgroup's cpuset is not the checkpoint's"},
 	{ReservedInSharedPool, GroupPlacement, Info, "the reserved CPUs are part of the shared pool, by design"},

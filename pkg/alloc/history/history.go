@@ -11,6 +11,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/memorymanager"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/trace"
 )
 
@@ -33,8 +34,11 @@ type Input struct {
 	Active   []Pod
 	// Ended are pods that are over and still known, with both moments.
 	Ended []Pod
-	// Devices adds the hints of the device manager to a pod, as they were while the pods with these UIDs held theirs. May be nil.
-	Devices func(p node.Pod, holders map[string]bool) node.Pod
+	// Devices adds the hints of the device manager to a pod, as they were while the pods with these UIDs held theirs, and others that are
+	// gone held these. May be nil.
+	Devices func(p node.Pod, holders map[string]bool, gone []podresources.Device) node.Pod
+	// FreeDevices are those that a pod's hints are about and that others can have held when it came. Nil where Devices is.
+	FreeDevices func(p node.Pod, holders map[string]bool) []podresources.Device
 }
 
 // Verdict is how a pod's record came out.
@@ -47,7 +51,7 @@ const (
 	Follows
 	// FollowsListed: it follows if pods count that have ended, but are still listed or still in the record.
 	FollowsListed
-	// NeedsHeld: it follows only if others, which are gone, held Held and HeldMemory then.
+	// NeedsHeld: it does not follow from the known pods, and does if others, which are gone, held Held and HeldMemory then, or HeldDevices.
 	NeedsHeld
 	// NotFound: nothing that was tried explains it.
 	NotFound
@@ -66,9 +70,12 @@ type Step struct {
 	// Refusal is the kubelet's message where the replay refuses it.
 	Refusal string
 	Why     string
-	// Held are the CPUs that pods since gone must have held; HeldMemory likewise.
+	// Held are CPUs with which the record follows if pods since gone held them; HeldMemory likewise.
 	Held       cpuset.Set
 	HeldMemory []memorymanager.Block
+	// HeldDevices are devices that do instead; beside Held where DevicesBeside.
+	HeldDevices   []podresources.Device
+	DevicesBeside bool
 	// Fewest: every smaller choice of CPUs (whole cores first) was tried. Only: none of the same size does as well.
 	Fewest, Only bool
 	// Exhausted: with NotFound, every choice of CPUs that others can have held was tried.

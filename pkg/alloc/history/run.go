@@ -10,6 +10,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/memorymanager"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/trace"
 )
 
@@ -158,15 +159,19 @@ func (r *replay) gives(s *Step, o outcome) bool {
 }
 
 // admission is the pod with the hints about devices of that moment.
-func (r *replay) admission(p Pod, before []Pod) node.Pod {
+func (r *replay) admission(p Pod, before []Pod, gone ...podresources.Device) node.Pod {
 	if r.in.Devices == nil {
 		return p.Pod
 	}
-	holders := map[string]bool{}
-	for _, b := range before {
-		holders[string(b.UID)] = true
+	return r.in.Devices(p.Pod, uidsOf(before), gone)
+}
+
+func uidsOf(pods []Pod) map[string]bool {
+	uids := map[string]bool{}
+	for _, p := range pods {
+		uids[string(p.UID)] = true
 	}
-	return r.in.Devices(p.Pod, holders)
+	return uids
 }
 
 func (r *replay) holders(pods []Pod) []held {
@@ -178,13 +183,13 @@ func (r *replay) holders(pods []Pod) []held {
 }
 
 // try runs a step's admission among these holders, and says whether it gives the record.
-func (r *replay) try(s *Step, holders []held) bool {
+func (r *replay) try(s *Step, holders []held, gone ...podresources.Device) bool {
 	before, ok := r.situation(holders...)
 	if !ok {
 		return false
 	}
 	var tr trace.Trace
-	o := r.run(r.admission(s.Pod, s.before), before, &tr)
+	o := r.run(r.admission(s.Pod, s.before, gone...), before, &tr)
 	if r.gives(s, o) {
 		s.Trace = &tr
 		return true

@@ -10,6 +10,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/hint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/memorymanager"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 )
 
 // search looks for what pods since gone must have held when a pod came: the fewest CPUs, whole cores before single ones, then memory.
@@ -35,8 +36,9 @@ func (r *replay) search(s *Step) {
 	for id := range free.All() {
 		h.cpus = append(h.cpus, cpuset.Of(id))
 	}
-	if !h.cpuOnly(free) && !h.memory(free) {
-		s.Exhausted = h.exhausted
+	devices := h.deviceOnly()
+	if !h.cpuOnly(free) && !h.memory(free) && !devices && !h.devicesAndCPUs() {
+		s.Exhausted = h.exhausted && len(h.choosable()) == 0
 		return
 	}
 	s.Verdict = NeedsHeld
@@ -76,6 +78,8 @@ type hunt struct {
 	cores, cpus []cpuset.Set
 	// exhausted: every choice of them was tried.
 	exhausted bool
+	// gone are devices that others are taken to have held.
+	gone []podresources.Device
 }
 
 func (h *hunt) with(set cpuset.Set, blocks ...memorymanager.Block) (outcome, bool) {
@@ -83,7 +87,7 @@ func (h *hunt) with(set cpuset.Set, blocks ...memorymanager.Block) (outcome, boo
 	if !ok {
 		return outcome{failed: true}, false
 	}
-	o := h.run(h.admission(h.step.Pod, h.step.before), s, nil)
+	o := h.run(h.admission(h.step.Pod, h.step.before, h.gone...), s, nil)
 	return o, h.gives(h.step, o)
 }
 
@@ -91,7 +95,7 @@ func (h *hunt) with(set cpuset.Set, blocks ...memorymanager.Block) (outcome, boo
 func (h *hunt) settle(set cpuset.Set, blocks []memorymanager.Block) bool {
 	h.step.Held, h.step.HeldMemory = set, blocks
 	h.runs = min(h.runs, MaxRuns-1)
-	h.try(h.step, append(slices.Clone(h.known), held{cpus: set, blocks: blocks}))
+	h.try(h.step, append(slices.Clone(h.known), held{cpus: set, blocks: blocks}), h.gone...)
 	return true
 }
 

@@ -18,8 +18,8 @@ type Machine struct {
 }
 
 // Hints are the device manager's hints for a pod that is admitted while the devices of the pods that holds reports are in use
-// (devicemanager/topology_hints.go, kubelet 1.37). Resources that no device is known of are left out.
-func (r *Resources) Hints(pod *corev1.Pod, m Machine, holds func(namespace, name string) bool) (node.DeviceHints, error) {
+// (devicemanager/topology_hints.go, kubelet 1.37), and these besides. Resources that no device is known of are left out.
+func (r *Resources) Hints(pod *corev1.Pod, m Machine, holds func(namespace, name string) bool, besides ...Device) (node.DeviceHints, error) {
 	used := map[deviceID]bool{}
 	for _, p := range r.Pods {
 		if !holds(p.Namespace, p.Name) {
@@ -30,6 +30,9 @@ func (r *Resources) Hints(pod *corev1.Pod, m Machine, holds func(namespace, name
 				used[deviceID{d.Resource, d.ID}] = true
 			}
 		}
+	}
+	for _, d := range besides {
+		used[deviceID{d.Resource, d.ID}] = true
 	}
 	var out node.DeviceHints
 	add := func(c *corev1.Container) error {
