@@ -36,12 +36,13 @@ func (n *nodeCase) cpuStateFinding(fault startFault) report.Finding {
 		fmt.Sprintf("The CPU manager's checkpoint /%s does not fit the machine and its configuration, and the kubelet %s: %s.", cpuStatePath, n.startVerb(), fault.message),
 		n.fileEvidence(cpuStatePath, "defaultCpuSet", state.Default.String(), "the shared pool; the kubelet's words: "+fault.message+"; invalid state, please drain node and remove policy state file"))
 	missing := cpuset.Set{}
+	reserved, reservedKnown := n.reservedCPUs()
 	if topo, err := n.topo(); err == nil {
 		machine := topo.AllCPUs()
 		f.Because = append(f.Because, report.Evidence{Source: n.cpusSource(), Field: "CPUs", Value: machine.String(), Means: "what the machine has online"})
 		missing = machine.Difference(all)
-		if n.config.CPUManagerPolicyOptions["strict-cpu-reservation"] == "true" {
-			missing = missing.Difference(n.config.ReservedSystemCPUs)
+		if n.strictReservation() {
+			missing = missing.Difference(reserved)
 		}
 		var parts []string
 		if !missing.IsEmpty() {
@@ -57,12 +58,15 @@ func (n *nodeCase) cpuStateFinding(fault startFault) report.Finding {
 			f.Because = append(f.Because, n.fileEvidence(cpuStatePath, "entries["+a.PodUID+"]["+a.Container+"]", a.CPUs.String(), shared.String()+" are in the shared pool as well"))
 		}
 	}
-	if reserved, ok := n.reservedCPUs(); ok {
+	if reservedKnown {
 		f.Because = append(f.Because, n.configEvidence("reservedSystemCPUs", reserved.String(), "the reserved CPUs"))
 	}
 	f.Because = append(f.Because, n.logEvidence(fault.message)...)
 	f.Because = append(f.Because, n.readyEvidence()...)
 	f.Remedies = drainAndDelete("/" + cpuStatePath)
+	if n.strictReservation() && missing.IsEmpty() && state.Default.IsEmpty() && len(state.Assignments()) > 0 {
+		n.explainFullPool(&f, state)
+	}
 	n.weakenState(&f, fault, !missing.IsEmpty() && all.Difference(n.machineCPUs()).IsEmpty())
 	return f
 }

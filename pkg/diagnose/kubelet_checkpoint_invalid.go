@@ -89,9 +89,13 @@ func notRestored(reason, manager, file string) string {
 }
 
 func drainAndDelete(file string) []report.Remedy {
+	caution := "Without a drain running containers keep CPUs that the new checkpoint gives away."
+	if file == "/"+memoryStatePath {
+		caution = "Without a drain running containers stay on their NUMA nodes, whose memory the new checkpoint can book for others."
+	}
 	return []report.Remedy{{
 		Summary: "Drain the node, delete the file, restart the kubelet: it then writes a new one.",
 		Command: "rm " + file,
-		Caution: "Without a drain running containers keep CPUs that the new checkpoint gives away.",
+		Caution: caution,
 	}}
 }

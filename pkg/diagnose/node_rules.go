@@ -154,6 +154,10 @@ func nodeHealthy(n *nodeCase, findings []report.Finding) []report.Finding {
 			because = append(because, n.fileEvidence(g.File("memory.max"), "", l.String(), "the limit of all pods"))
 		}
 	}
+	arithmetic := ""
+	if said, evidence, sums := n.startChecked(); len(said) > 0 {
+		checked, because, arithmetic = append(checked, said...), append(because, evidence...), sums
+	}
 	if ps := n.pressures(); len(ps) > 0 {
 		checked = append(checked, "the signals of eviction")
 		because = append(because, n.configEvidence(ps[0].threshold.Field, ps[0].threshold.Text, ps[0].text()))
@@ -163,10 +167,33 @@ func nodeHealthy(n *nodeCase, findings []report.Finding) []report.Finding {
 			return nil
 		}
 		return []report.Finding{newFinding(report.EvidenceMissing, report.Proven, n.subject(),
-			"The data show the node neither healthy nor ill: neither its checkpoints, nor its configuration, nor its cgroups were read.")}
+			"The data show the node neither healthy nor ill: "+n.unread()+".")}
 	}
-	return []report.Finding{newFinding(report.NodeHealthy, report.Proven, n.subject(),
-		fmt.Sprintf("Checked and well: %s.", join(checked)), because...)}
+	f := newFinding(report.NodeHealthy, report.Proven, n.subject(), fmt.Sprintf("Checked and well: %s.", join(checked)), because...)
+	f.Arithmetic = arithmetic
+	return []report.Finding{f}
+}
+
+// unread names what would show whether the node is well, and was not read.
+func (n *nodeCase) unread() string {
+	var out []string
+	_, cpuErr := n.cpuState()
+	_, memErr := n.memState()
+	if cpuErr != nil && memErr != nil {
+		out = append(out, "its checkpoints")
+	}
+	if n.configErr != nil {
+		out = append(out, "its configuration")
+	} else if _, err := n.topo(); err != nil {
+		out = append(out, "the machine's topology, which its configuration has to suit")
+	}
+	if _, ok := n.kubepods(); !ok {
+		out = append(out, "its cgroups")
+	}
+	if len(out) == 0 {
+		return "what was read does not suffice"
+	}
+	return join(out) + " could not be read"
 }
 
 // verified says what a checkpoint's checksum is worth: the kubelet lets a file

@@ -48,15 +48,16 @@ func reservedMemoryMismatch(n *nodeCase) []report.Finding {
 	return []report.Finding{f}
 }
 
-// unequal is a type of memory whose two sums differ.
-type unequal struct {
+// memorySum is what reservedMemory and the node's reservation keep back of a type
+// of memory.
+type memorySum struct {
 	name        corev1.ResourceName
 	given, want resource.Quantity
 	reserved    kubeletconfig.Reserved
 	terms       []string // of given
 }
 
-func (u unequal) arithmetic() string {
+func (u memorySum) arithmetic() string {
 	given := "0"
 	if len(u.terms) > 0 {
 		given = strings.Join(u.terms, " + ") + " = " + u.given.String()
@@ -68,11 +69,16 @@ func (u unequal) arithmetic() string {
 	return fmt.Sprintf("%s: reservedMemory %s; %s", u.name, given, want)
 }
 
-func unequalReservations(given []kubeletconfig.MemoryReservation, reserved map[corev1.ResourceName]kubeletconfig.Reserved) []unequal {
-	sums := map[corev1.ResourceName]*unequal{}
-	at := func(name corev1.ResourceName) *unequal {
+func unequalReservations(given []kubeletconfig.MemoryReservation, reserved map[corev1.ResourceName]kubeletconfig.Reserved) []memorySum {
+	return slices.DeleteFunc(memorySums(given, reserved), func(u memorySum) bool { return u.given.Cmp(u.want) == 0 })
+}
+
+// memorySums are the two sums of each type of memory that has one.
+func memorySums(given []kubeletconfig.MemoryReservation, reserved map[corev1.ResourceName]kubeletconfig.Reserved) []memorySum {
+	sums := map[corev1.ResourceName]*memorySum{}
+	at := func(name corev1.ResourceName) *memorySum {
 		if sums[name] == nil {
-			sums[name] = &unequal{name: name, want: *resource.NewQuantity(0, resource.BinarySI), given: *resource.NewQuantity(0, resource.BinarySI)}
+			sums[name] = &memorySum{name: name, want: *resource.NewQuantity(0, resource.BinarySI), given: *resource.NewQuantity(0, resource.BinarySI)}
 		}
 		return sums[name]
 	}
@@ -87,16 +93,14 @@ func unequalReservations(given []kubeletconfig.MemoryReservation, reserved map[c
 		u := at(corev1.ResourceMemory)
 		u.want, u.reserved = r.Quantity, r
 	}
-	var out []unequal
+	var out []memorySum
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		if u := sums[name]; u.given.Cmp(u.want) != 0 {
-			out = append(out, *u)
-		}
+		out = append(out, *sums[name])
 	}
 	return out
 }
 
-func (n *nodeCase) reservationEvidence(u unequal) []report.Evidence {
+func (n *nodeCase) reservationEvidence(u memorySum) []report.Evidence {
 	var out []report.Evidence
 	for _, t := range u.reserved.Terms {
 		means := "kept back of memory"
@@ -114,7 +118,7 @@ func (n *nodeCase) reservationEvidence(u unequal) []report.Evidence {
 
 // reservedMemoryRemedies give the list that would do: the entries as they are,
 // and what lacks on the first NUMA node that holds it.
-func (n *nodeCase) reservedMemoryRemedies(wrong []unequal) []report.Remedy {
+func (n *nodeCase) reservedMemoryRemedies(wrong []memorySum) []report.Remedy {
 	fixed := map[int]corev1.ResourceList{}
 	for _, r := range n.config.ReservedMemory {
 		if !n.hasNUMANode(r.NUMANode) {
@@ -155,7 +159,7 @@ func (n *nodeCase) reservedMemoryRemedies(wrong []unequal) []report.Remedy {
 
 // mendReservation makes the amounts of one type sum up to what the node keeps
 // back.
-func (n *nodeCase) mendReservation(fixed map[int]corev1.ResourceList, u unequal) {
+func (n *nodeCase) mendReservation(fixed map[int]corev1.ResourceList, u memorySum) {
 	missing := u.want.DeepCopy()
 	missing.Sub(u.given)
 	if u.want.IsZero() {
