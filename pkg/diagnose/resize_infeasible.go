@@ -68,6 +68,20 @@ type resizeRule struct {
 	arithmetic string
 	// never means that no waiting helps, whatever the condition's reason is.
 	never bool
+	// doubt says what in the data speaks against the kubelet's words.
+	doubt string
+}
+
+// gateEvidence quotes what the configuration says of a gate that would lift the
+// rule, which mostly is nothing.
+func (c *podCase) gateEvidence(name string) report.Evidence {
+	value, means := "not set", "would lift the rule; alpha and off where it is not set, in 1.34 to 1.37"
+	if on, set := c.config.FeatureGates[name]; set {
+		value = strconv.FormatBool(on)
+	} else if on, _ := c.config.Gate(name, c.rules.Minor); on {
+		means = "would lift the rule; on by AllAlpha"
+	}
+	return c.configEvidence("featureGates."+name, value, means)
 }
 
 // capacityMessage is the kubelet's: in 1.34 and 1.35 a resize beyond the node is
@@ -89,28 +103,26 @@ func (c *podCase) resizeRule(cond corev1.PodCondition) (resizeRule, bool) {
 		}
 		return true
 	}
-	gate := func(name string) report.Evidence {
-		on, known := c.config.Gate(name, c.rules.Minor)
-		value := strconv.FormatBool(on)
-		if !known {
-			value = "not known to this version"
-		}
-		return c.configEvidence("featureGates."+name, value, "would lift the rule; alpha and off in 1.34 to 1.37")
-	}
 	class := c.podField("status.qosClass", string(alloc.QOSClass(c.pod, c.rules)), "")
 	switch {
 	case has("alongside CPU Manager"):
 		r := resizeRule{why: "the CPU Manager's static policy does not change the CPU of a Guaranteed pod that runs, not even of one without CPUs of its own", evidence: []report.Evidence{class}, never: true,
 			remedies: []report.Remedy{{Summary: recreate, Effect: "The CPU Manager assigns CPUs at admission only."}, {Summary: "Or take the change back; the pod keeps running with what it was allocated."}}}
 		if c.configErr == nil {
-			r.evidence = append(r.evidence, c.configEvidence("cpuManagerPolicy", c.config.CPUManagerPolicy, ""), gate("InPlacePodVerticalScalingExclusiveCPUs"))
+			if is := c.config.CPUManagerPolicy; is != "static" {
+				r.doubt = fmt.Sprintf(" But cpuManagerPolicy is %s by what was read: it was changed since, and a kubelet started with it decides anew.", is)
+			}
+			r.evidence = append(r.evidence, c.configEvidence("cpuManagerPolicy", c.config.CPUManagerPolicy, ""), c.gateEvidence("InPlacePodVerticalScalingExclusiveCPUs"))
 		}
 		return r, true
 	case has("alongside Memory Manager"):
 		r := resizeRule{why: "the Memory Manager's Static policy does not change the memory of a Guaranteed pod that runs", evidence: []report.Evidence{class}, never: true,
 			remedies: []report.Remedy{{Summary: recreate, Effect: "The Memory Manager books memory on NUMA nodes at admission only."}, {Summary: "Or take the change back; the pod keeps running with what it was allocated."}}}
 		if c.configErr == nil {
-			r.evidence = append(r.evidence, c.configEvidence("memoryManagerPolicy", c.config.MemoryManagerPolicy, ""), gate("InPlacePodVerticalScalingExclusiveMemory"))
+			if is := c.config.MemoryManagerPolicy; is != "Static" {
+				r.doubt = fmt.Sprintf(" But memoryManagerPolicy is %s by what was read: it was changed since, and a kubelet started with it decides anew.", is)
+			}
+			r.evidence = append(r.evidence, c.configEvidence("memoryManagerPolicy", c.config.MemoryManagerPolicy, ""), c.gateEvidence("InPlacePodVerticalScalingExclusiveMemory"))
 		}
 		return r, true
 	case has("static-pods") || has("static pods"):
@@ -172,6 +184,10 @@ func (c *podCase) resizeInfeasible(cond corev1.PodCondition, rule resizeRule) re
 	}
 	if kept := changes.kept(); kept != "" {
 		f.Summary += " What counts is what the pod was allocated: " + kept + "."
+	}
+	if rule.doubt != "" {
+		f.Confidence = report.Likely
+		f.Summary += rule.doubt
 	}
 	if len(changes) == 0 {
 		f.Confidence = report.Likely
