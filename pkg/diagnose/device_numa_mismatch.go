@@ -25,14 +25,14 @@ func deviceNUMAMismatch(c *podCase) []report.Finding {
 		var names []string
 		f := newFinding(report.DeviceNUMAMismatch, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		for _, d := range far {
-			names = append(names, fmt.Sprintf("%s %s on node %s", clip(d.Resource), clip(d.ID), idList(d.Nodes)))
+			names = append(names, fmt.Sprintf("%s %s on %s %s", clip(d.Resource), clip(d.ID), noun(len(d.Nodes), "node"), idList(d.Nodes)))
 			f.Because = append(f.Because, report.Evidence{Source: podResourcesSource, Field: "list " + clip(d.Resource), Value: clip(d.ID), Means: "NUMA node " + idList(d.Nodes)})
 		}
 		for _, n := range numaNodesWith(topo, k.cpus) {
 			f.Because = append(f.Because, c.topologyEvidence(topo, n, n.CPUs.Intersection(k.cpus)))
 		}
-		f.Summary = fmt.Sprintf("The CPUs %s of container %s are on NUMA node %s, but its %s %s: data cross between the nodes.",
-			k.cpus, k.Name, idList(nodes), noun(len(far), "device"), join(names))
+		f.Summary = fmt.Sprintf("The %s %s of container %s %s on NUMA %s %s, but its %s %s: data cross between the nodes.",
+			noun(k.cpus.Size(), "CPU"), k.cpus, k.Name, verb(k.cpus.Size(), "is", "are"), noun(len(nodes), "node"), idList(nodes), noun(len(far), "device"), join(names))
 		if c.configErr == nil {
 			f.Because = append(f.Because, c.configEvidence("topologyManagerPolicy", c.config.TopologyManagerPolicy, "how far the kubelet insists on one place"))
 			f.Remedies = c.onePlaceRemedies()

@@ -59,8 +59,8 @@ func memoryRemote(c *podCase) []report.Finding {
 		}
 		share := float64(remote) / float64(total)
 		f := newFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
-			"%s of the anonymous memory of container %s (%s of %s) is on other NUMA nodes than its CPUs %s (node %s).",
-			percent(share), k.Name, bytes(remote), bytes(total), k.cpus, idList(near)), c.ownershipEvidence(k.Name)...)
+			"%s of the anonymous memory of container %s (%s of %s) is on other NUMA nodes than its %s %s (%s %s).",
+			percent(share), k.Name, bytes(remote), bytes(total), noun(k.cpus.Size(), "CPU"), k.cpus, noun(len(near), "node"), idList(near)), c.ownershipEvidence(k.Name)...)
 		f.Because = append(f.Because, c.fileEvidence(g.File("memory.numa_stat"), "anon", join(parts), "bytes on each NUMA node"))
 		if mems, err := g.CPUSetMemsEffective(); err == nil {
 			f.Because = append(f.Because, c.fileEvidence(g.File("cpuset.mems.effective"), "", mems.String(), "the NUMA nodes it may take memory from"))
@@ -86,8 +86,8 @@ func (c *podCase) memoryBoundElsewhere(topo *topology.Topology, k pinned, near [
 		return report.Finding{}, false
 	}
 	f := newFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
-		"The memory booked for container %s is on NUMA %s %s and kept to it, but its CPUs %s are on NUMA %s %s: it can take no memory near them.",
-		k.Name, noun(len(nodes), "node"), idList(nodes), k.cpus, noun(len(near), "node"), idList(near)), c.ownershipEvidence(k.Name)...)
+		"The memory booked for container %s is on NUMA %s %s and kept to %s, but its %s %s %s on NUMA %s %s: it can take no memory there.",
+		k.Name, noun(len(nodes), "node"), idList(nodes), verb(len(nodes), "it", "them"), noun(k.cpus.Size(), "CPU"), k.cpus, verb(k.cpus.Size(), "is", "are"), noun(len(near), "node"), idList(near)), c.ownershipEvidence(k.Name)...)
 	for _, b := range blocks {
 		f.Because = append(f.Because, c.fileEvidence(memoryStatePath, "entries["+c.uid+"]["+k.Name+"] "+b.Type, fmt.Sprint(b.Size), "bytes on NUMA node "+idList(b.NUMANodes)))
 	}

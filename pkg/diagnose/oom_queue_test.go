@@ -224,6 +224,7 @@ func reservedFamily() family {
 		{name: "what an empty pool means", on: throttledPod, node: true, want: []string{here}, text: []string{"gives them no cpuset", "default cpuset cannot be empty"}},
 		{name: "a pool of nothing else", on: throttledPod, node: true, edit: noChecksum("0-1", "false", `{"x":{"c":"2-7"}}`), want: []string{here}, text: []string{"and on no others", "would be empty", `"value":"false"`}},
 		{name: "no explicit reservation", on: throttledPod, node: true, edit: func(b *bundle) { b.config(map[string]any{"reservedSystemCPUs": nil}) }, want: nil},
+		{name: "one reserved CPU", on: throttledPod, node: true, edit: func(b *bundle) { b.config(map[string]any{"reservedSystemCPUs": "0"}) }, want: []string{here}, text: []string{"The reserved CPU 0 is part of the shared pool", "run on it beside"}},
 		{name: "policy none", on: throttledPod, node: true, edit: withPolicyNone, want: nil},
 		{name: "no checkpoint", on: throttledPod, node: true, edit: func(b *bundle) { b.forgetKnown(b.root(file)) }, want: nil},
 	}}

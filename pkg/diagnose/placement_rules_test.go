@@ -204,7 +204,7 @@ func refused(name string) corev1.Pod {
 func machinesFamily() family {
 	return family{name: "machines", codes: []report.Code{report.ReservedSplitsCore, report.UnevenCoreAverages}, cases: []ruleCase{
 		{name: "half a core reserved", node: true, on: onMachine(apart(8), withOptions("full-pcpus-only"), "0-7", nil, whole("a", 1, "500m")),
-			want: []string{"reserved-splits-core@ proven"}, text: []string{"8 CPUs − 2 of the cores with a reserved CPU (0,4) = 6", "sibling 4"}},
+			want: []string{"reserved-splits-core@ proven"}, text: []string{"8 CPUs − 2 of the cores with a reserved CPU (0,4) = 6", "The reserved CPU 0 splits a core: its sibling 4"}},
 		{name: "a whole core reserved", node: true, on: onMachine(apart(8), map[string]any{"reservedSystemCPUs": "0,4", "cpuManagerPolicyOptions": map[string]string{"full-pcpus-only": "true"}}, "0-7", nil, whole("a", 1, "500m")), want: nil},
 		{name: "half a core reserved, single CPUs can be pinned", node: true, on: onMachine(apart(8), nil, "0-7", nil, whole("a", 1, "500m")), want: nil},
 		{name: "half a core reserved by the kubelet's own choice", node: true, on: onMachine(apart(8), map[string]any{"reservedSystemCPUs": "", "kubeReserved": map[string]string{"cpu": "500m"},

@@ -80,9 +80,13 @@ func offerText(provider string, r hint.Resource) string {
 	if len(preferred) == 0 {
 		return fmt.Sprintf("%s fits %s of NUMA nodes, none of them preferred", name, plural(others, "set"))
 	}
-	text := fmt.Sprintf("%s prefers NUMA nodes %s", name, strings.Join(preferred, " or "))
+	nodes := noun(len(preferred), "node")
+	if strings.ContainsAny(preferred[0], ",-") {
+		nodes = "nodes"
+	}
+	text := fmt.Sprintf("%s prefers NUMA %s %s", name, nodes, strings.Join(preferred, " or "))
 	if others > 0 {
-		text += fmt.Sprintf(" (%d wider or further sets would do)", others)
+		text += fmt.Sprintf(" (%d wider or further %s would do)", others, noun(others, "set"))
 	}
 	return text
 }

@@ -24,6 +24,7 @@ func TestWhyTheseCPUs(t *testing.T) {
 		{"a core and a thread", adjacent(8, 2, 8, 8), nil, "0-1,5-7", "2-4", "3", []string{"taken: whole core 2-3, then single CPU 4"}},
 		{"a NUMA node and a core", adjacent(16, 2, 8, 8), nil, "0-7", "8-15", "8", []string{"taken: whole NUMA node 8-15"}},
 		{"hints", adjacent(8, 2, 4, 4), single, "0-1,4-7", "2-3", "2", []string{"cpu prefers NUMA nodes 0 or 1 (1 wider", "merged: NUMA node 0", "whole core 2-3"}},
+		{"one node", adjacent(8, 2, 4, 4), single, "0-3", "4-7", "4", []string{"cpu prefers NUMA node 1 (1 wider or further set would do)"}},
 		{"caches", adjacent(16, 2, 16, 4), withOptions(preferUncore), "0-3,8-15", "4-7", "4", []string{"whole last level cache 4-7"}},
 		{"spread", adjacent(8, 1, 4, 4), withOptions("distribute-cpus-across-numa"), "0,3,6-7", "1-2,4-5", "4", []string{"2 CPUs from each of NUMA nodes 0-1"}},
 	} {

@@ -38,8 +38,8 @@ func smtSiblingShared(c *podCase) []report.Finding {
 		}
 		who, evidence := c.usersOf(siblings)
 		f.Because = append(f.Because, evidence...)
-		f.Summary = fmt.Sprintf("Container %s owns CPU %s, but not the other %s (%s) of the same %s: %s run there and share the core's execution units.",
-			k.Name, mine, noun(siblings.Size(), "thread"), siblings, noun(mine.Size(), "core"), who)
+		f.Summary = fmt.Sprintf("Container %s owns %s %s, but not the other %s (%s) of the same %s: %s run there and share the core's execution units.",
+			k.Name, noun(mine.Size(), "CPU"), mine, noun(siblings.Size(), "thread"), siblings, noun(mine.Size(), "core"), who)
 		f.Remedies = c.wholeCoreRemedies()
 		out = append(out, f)
 	}

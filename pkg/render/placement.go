@@ -64,7 +64,7 @@ func (p *page) cpuSets(c *report.PlacementCPUs) {
 func (p *page) numaNodes(nodes []report.NUMANode) {
 	topology := table{keys: 1, columns: []column{{head: "NUMA"}, {head: "CPUS"}, {head: "FREE"}, {head: "DISTANCES"}}}
 	memory := table{keys: 2, columns: []column{{head: "NUMA"}, {head: "MEMORY"}, {head: "TOTAL", figure: true},
-		{head: "RESERVED", figure: true}, {head: "FREE", figure: true}}}
+		{head: "SYSTEM RESERVED", figure: true}, {head: "FREE", figure: true}}}
 	for _, n := range nodes {
 		id := strconv.Itoa(n.ID)
 		topology.add(id, cpuList(&n.CPUs), cpuList(n.FreeCPUs), ints(n.Distances, " "))
@@ -76,10 +76,12 @@ func (p *page) numaNodes(nodes []report.NUMANode) {
 	p.facts("", "", memory)
 }
 
-// holders writes a row for each container. A source that all share is said once.
+// holders writes a row for each container, and below one for each block of
+// memory, which few have. A source that all share is said once.
 func (p *page) holders(containers []report.PlacementContainer, m marks) {
 	t := table{keys: 2, columns: []column{{head: "POD"}, {head: "CONTAINER"}, {head: "MARK"}, {head: "CPUS"}, {head: "EXCLUSIVE"}, {head: "LIVE"},
-		{head: "NUMA"}, {head: "MEMORY"}, {head: "SOURCE"}}}
+		{head: "NUMA"}, {head: "SOURCE"}}}
+	memory := table{keys: 2, columns: []column{{head: "POD"}, {head: "CONTAINER"}, {head: "MEMORY"}, {head: "BOOKED", figure: true}, {head: "NUMA"}}}
 	shared := len(containers) > 0
 	for _, c := range containers {
 		shared = shared && c.Source == containers[0].Source
@@ -96,9 +98,13 @@ func (p *page) holders(containers []report.PlacementContainer, m marks) {
 		if !shared {
 			source = orNone(Escape(p.paths.fold(c.Source)))
 		}
-		t.add(podName(c), name, orNone(m.owner(c)), cpuList(c.CPUs), exclusive, cpuList(c.Live), ints(c.NUMANodes, ","), memoryBlocks(c.Memory), source)
+		t.add(podName(c), name, orNone(m.owner(c)), cpuList(c.CPUs), exclusive, cpuList(c.Live), ints(c.NUMANodes, ","), source)
+		for _, b := range c.Memory {
+			memory.add(podName(c), name, Escape(b.Type), byteSize(b.Size), ints(b.NUMANodes, ","))
+		}
 	}
 	p.facts("", "", t)
+	p.facts("", "", memory)
 	if shared && containers[0].Source != "" {
 		p.line(2, p.palette.faint, "from "+Escape(p.paths.fold(containers[0].Source)))
 	}
