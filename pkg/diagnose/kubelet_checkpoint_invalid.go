@@ -30,6 +30,18 @@ func checkpointInvalid(n *nodeCase) []report.Finding {
 	if len(out) == 0 {
 		out = append(out, n.stateFindings()...)
 	}
+	if len(out) == 0 {
+		return nil
+	}
+	for _, fault := range n.startFaults() {
+		if fault.code != report.KubeletConfigInvalid {
+			continue
+		}
+		for i := range out {
+			out[i].Summary += fmt.Sprintf(" It comes to that only with another %s, which it refuses before it reads a checkpoint.", valueOr(fault.field, "configuration"))
+		}
+		break
+	}
 	return out
 }
 

@@ -123,9 +123,14 @@ func order(findings []report.Finding) {
 	for i, e := range report.Catalogue() {
 		place[e.Code] = 2 * i
 	}
-	// A refusal by the Topology Manager stands behind what makes it refuse.
+	// A refusal by the Topology Manager stands behind what makes it refuse, a
+	// checkpoint behind a setting that the kubelet refuses before it reads one.
 	behind := make(map[report.Subject]int)
+	config := 0
 	for _, f := range findings {
+		if f.Code == report.KubeletConfigInvalid {
+			config = place[f.Code] + 1
+		}
 		if f.Code == report.InitContainerNUMATrap || f.Code == report.PodPoolEmpty {
 			s := f.Subject
 			s.Container = ""
@@ -137,6 +142,9 @@ func order(findings []report.Finding) {
 		s.Container = ""
 		if f.Code == report.TopologyAffinityRefused {
 			return max(place[f.Code], behind[s])
+		}
+		if f.Code == report.KubeletCheckpointInvalid {
+			return max(place[f.Code], config)
 		}
 		return place[f.Code]
 	}

@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +51,23 @@ func startCheckedFamily() family {
 		{name: "no memory checkpoint is still a configuration", on: numa4, edit: func(b *bundle) { b.forget(state(b)) }, node: true, want: []string{healthy},
 			text: []string{"the CPU Manager's checkpoint", "the kubelet's configuration"}},
 	}}
+}
+
+// The kubelet refuses a setting before it reads a checkpoint.
+func TestSettingBeforeCheckpoint(t *testing.T) {
+	b := onMachine(adjacent(8, 2, 8, 8), map[string]any{"cpuManagerPolicy": "none", "cpuManagerPolicyOptions": map[string]string{"full-pcpus-only": "true"}}, "0,2-7", holds("a app 1"), whole("a", 1, "1"))(t)
+	var codes []report.Code
+	for _, f := range b.explainNode(Options{}).Findings {
+		if f.Severity == report.Critical {
+			codes = append(codes, f.Code)
+		}
+		if f.Code == report.KubeletCheckpointInvalid && !strings.Contains(f.Summary, "only with another cpuManagerPolicyOptions") {
+			t.Errorf("says %s", f.Summary)
+		}
+	}
+	if want := []report.Code{report.KubeletConfigInvalid, report.KubeletCheckpointInvalid}; !slices.Equal(codes, want) {
+		t.Errorf("%v, want %v", codes, want)
+	}
 }
 
 // What was not read is named, and nothing that was.
