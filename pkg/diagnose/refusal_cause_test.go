@@ -71,3 +71,27 @@ func TestEmptyPoolBehindHints(t *testing.T) {
 		}
 	}
 }
+
+// More memory than a NUMA node can have, which two have free together, of which
+// one serves a container alone: the rule of the groups bars it, though the
+// policy would too.
+func TestGroupRuleBeforePolicy(t *testing.T) {
+	b := recorded("smt2-k612/bundle", "shop", "excl-a")(t)
+	b.object().Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("100Gi")
+	b.config(map[string]any{"topologyManagerPolicy": "restricted"})
+	mem, err := newNodeCase(b.open(), "smt2", b.object().CreationTimestamp.Time).memState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most, sum uint64
+	for _, id := range mem.Nodes() {
+		has := mem.MachineState[id].MemoryMap[corev1.ResourceMemory].Allocatable
+		most, sum = max(most, has), sum+has
+	}
+	for size, want := range map[uint64]report.Code{most + 1<<20: report.MemoryGroupConflict, sum + 1<<20: report.MemoryExhausted} {
+		r := ask(t, b.open(), newPod(cpuAndMemory("2", resource.NewQuantity(int64(size), resource.BinarySI).String())), "smt2")
+		if got := r.Findings[0]; got.Code != want {
+			t.Errorf("%d bytes: %s: %s", size, got.Code, got.Summary)
+		}
+	}
+}

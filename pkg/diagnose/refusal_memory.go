@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/hint"
+	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -12,8 +13,13 @@ import (
 // memory. Where only the rule of the groups forbids a set, that rule is the
 // cause (memorymanager/policy_static.go, calculateHints and Allocate).
 func (n *nodeCase) memoryRefused(a *attempt, container string, subject report.Subject) report.Finding {
-	if a.admitsWithoutGroups() {
-		return n.groupConflict(a, container, subject)
+	if other, bound := a.withoutGroups(); bound && (other.Admit || a.needsGroup(container) && !strings.Contains(other.Message, "[memorymanager]")) {
+		f := n.groupConflict(a, container, subject)
+		if !other.Admit {
+			f.Because = append(f.Because, n.configEvidence("topologyManagerPolicy", a.from.config.Kubelet.TopologyManagerPolicy,
+				fmt.Sprintf("if the nodes could be joined, the answer would be %s (replayed)", other.Reason)))
+		}
+		return f
 	}
 	need := a.container(container).Memory
 	if len(need) == 0 {
@@ -45,14 +51,30 @@ func (n *nodeCase) memoryRefused(a *attempt, container string, subject report.Su
 	return f
 }
 
-// admitsWithoutGroups runs the pod on the same node as if no NUMA node were
-// bound to a group by what it serves already.
-func (a *attempt) admitsWithoutGroups() bool {
+// needsGroup: no NUMA node alone has as much for containers as this one asks
+// for, and together they have it free.
+func (a *attempt) needsGroup(container string) bool {
+	beyond := false
+	for _, r := range a.container(container).Memory {
+		w := wish{name: string(r.Type), need: r.Size}
+		w.free, w.total = a.memoryByNode(w.name)
+		if w.sum() < r.Size {
+			return false
+		}
+		if least, known := w.least(); known && least > 1 {
+			beyond = true
+		}
+	}
+	return beyond
+}
+
+// withoutGroups is the answer on the same node as if no NUMA node were bound by
+// what it serves already. bound is false where none is.
+func (a *attempt) withoutGroups() (result node.Result, bound bool) {
 	n, err := a.from.start()
 	if err != nil {
-		return false
+		return result, false
 	}
-	bound := false
 	for i := range n.Memory.State.Nodes {
 		m := &n.Memory.State.Nodes[i]
 		bound = bound || m.Assignments > 0
@@ -62,10 +84,10 @@ func (a *attempt) admitsWithoutGroups() bool {
 		}
 	}
 	if !bound {
-		return false
+		return result, false
 	}
-	result, err := n.Admit(a.pod, nil)
-	return err == nil && result.Admit
+	result, err = n.Admit(a.pod, nil)
+	return result, err == nil
 }
 
 // groupConflict: a NUMA node that serves containers alone may not join a group

@@ -70,7 +70,7 @@ func (n *nodeCase) topologyRefused(a *attempt, subject report.Subject) []report.
 			out = append(out, n.cpusExhausted(a, container, subject))
 		}
 	}
-	if a.admitsWithoutGroups() {
+	if other, bound := a.withoutGroups(); bound && other.Admit {
 		out = append(out, n.groupConflict(a, container, subject))
 	}
 	return append(out, n.initTrap(a, container, subject)...)
