@@ -146,7 +146,7 @@ func (n *nodeCase) openFindings(e history.Explanation, holders, open []history.S
 				continue
 			}
 			f := c.replayFinding(e, s)
-			f.Because = c.recordEvidence(s)
+			f.Because = append(c.recordEvidence(s), c.orderEvidence(e))
 			byCode[f.Code] = append(byCode[f.Code], f)
 		}
 	}

@@ -189,8 +189,19 @@ func (c *podCase) holdersBefore(e history.Explanation, s history.Step) int {
 // checkpoint and cgroup side by side.
 func (c *podCase) recordEvidence(s history.Step) []report.Evidence {
 	var out []report.Evidence
+	wants := map[string]int{}
+	for _, r := range c.requestsOf(kubeletPod(c.pod).Pod).Containers {
+		wants[r.Name] = r.CPUs
+	}
 	for _, k := range c.containers() {
-		out = append(out, c.ownershipEvidence(k.Name)...)
+		own := c.ownershipEvidence(k.Name)
+		if _, replayed := s.Replayed[k.Name]; len(own) == 0 && (wants[k.Name] > 0 || replayed) {
+			own = []report.Evidence{c.fileEvidence(cpuStatePath, "entries["+c.uid+"]["+k.Name+"]", "absent", fmt.Sprintf("the container asks for %s of its own", plural(wants[k.Name], "CPU")))}
+		}
+		out = append(out, own...)
+		if blocks := s.ReplayedMemory[k.Name]; len(blocks) > 0 && len(s.RecordedMemory[k.Name]) == 0 {
+			out = append(out, c.fileEvidence(memoryStatePath, "entries["+c.uid+"]["+k.Name+"]", "absent", "the replay books memory for the container"))
+		}
 		for _, b := range s.RecordedMemory[k.Name] {
 			out = append(out, c.fileEvidence(memoryStatePath, "entries["+c.uid+"]["+k.Name+"] "+string(b.Type), fmt.Sprint(b.Size), "bytes on NUMA node "+idList(b.Nodes.IDs())))
 		}

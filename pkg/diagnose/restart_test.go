@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,5 +99,37 @@ func inVersion(on func(testing.TB) *bundle, version string) func(testing.TB) *bu
 		b := on(t)
 		withVersion(version)(b)
 		return b
+	}
+}
+
+// A pod that runs without an entry differs from the replay by what is absent.
+func TestMissingEntryIsEvidence(t *testing.T) {
+	for _, ids := range [][]string{{"0", "1"}, {"0", "2"}} {
+		b := sparse(ids...)(t)
+		b.config(map[string]any{"topologyManagerPolicyOptions": map[string]string{}})
+		running := whole("a", 1, "2")
+		b.pods = []corev1.Pod{running}
+		r := b.explainNode(Options{})
+		p, err := Placement(b.open(), "n1", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, err := Pod(b.open(), "ns", "a", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, f := range append(append(r.Findings, p.Findings...), pod.Findings...) {
+			if f.Code != report.PlacementDiffers {
+				continue
+			}
+			found++
+			if !slices.ContainsFunc(f.Because, func(e report.Evidence) bool { return e.Field == "entries[a][app]" && e.Value == "absent" }) {
+				t.Errorf("%v: %s lacks the absent entry: %+v", ids, f.Summary, f.Because)
+			}
+		}
+		if found == 0 {
+			t.Errorf("%v: no %s", ids, report.PlacementDiffers)
+		}
 	}
 }
