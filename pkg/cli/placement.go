@@ -31,7 +31,7 @@ func NewCmdPlacement(streams genericiooptions.IOStreams) *cobra.Command {
 			threads with their owners, what is reserved, shared and free.
 
 			The kubelet's rules are replayed over the node's pods: whether they give exactly what the
-			checkpoints record, and if not, what pods since deleted must have held.
+			checkpoints record, and if not, what pods since deleted can have held.
 
 			With --from demo the name may be left out.`),
 		Example: templates.Examples(`

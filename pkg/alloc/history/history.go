@@ -1,5 +1,5 @@
 // Package history asks whether what a node's managers have recorded follows from the pods that are there, and if not, what pods since
-// gone must have held. The state at a pod's admission is not recorded, so that an answer holds for the order that was assumed: it shows
+// gone can have held. The state at a pod's admission is not recorded, so that an answer holds for the order that was assumed: it shows
 // that the record can have come about so, never that it did.
 package history
 

@@ -13,7 +13,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 )
 
-// search looks for what pods since gone must have held when a pod came: the fewest CPUs, whole cores before single ones, then memory.
+// search looks for what pods since gone can have held when a pod came: the fewest CPUs, whole cores before single ones, then memory.
 func (r *replay) search(s *Step) {
 	if s.Why = r.mismatch(s); s.Why != "" {
 		s.Verdict = Never
