@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
+	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -49,9 +51,31 @@ func (n *nodeCase) withDevices(p node.Pod, holds func(namespace, name string) bo
 }
 
 // newPodDevices are the hints for a pod that would come now: all others hold
-// theirs.
-func (n *nodeCase) newPodDevices(p node.Pod) node.Pod {
-	return n.withDevices(p, func(namespace, name string) bool { return namespace != p.Namespace || name != p.Name })
+// theirs, but for those that are gone.
+func (n *nodeCase) newPodDevices(p node.Pod, gone ...types.UID) node.Pod {
+	ended := map[types.NamespacedName]bool{{Namespace: p.Namespace, Name: p.Name}: true}
+	for i := range n.pods {
+		if other := &n.pods[i]; len(gone) > 0 && slices.Contains(gone, types.UID(cgroup.PodUID(other))) {
+			ended[types.NamespacedName{Namespace: other.Namespace, Name: other.Name}] = true
+		}
+	}
+	return n.withDevices(p, func(namespace, name string) bool {
+		return !ended[types.NamespacedName{Namespace: namespace, Name: name}]
+	})
+}
+
+// asksDevices says whether a pod has devices, whose end frees them.
+func asksDevices(pod *corev1.Pod) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for name := range list[i].Resources.Limits {
+				if isDevice(name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // podResourcesCPUs is the set that PodResources lists for a container: it leaves

@@ -36,7 +36,7 @@ func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, cont
 			f.Remedies = a.requestRemedy(container, corev1.ResourceCPU, milliQuantity(int64(fraction)))
 		}
 		if len(f.Remedies) == 0 {
-			f.Remedies = a.roomRemedies()
+			f.Remedies = a.roomRemedies(n)
 		}
 		return f
 	}
@@ -55,7 +55,7 @@ func (n *nodeCase) smtRefused(a *attempt, smt cpumanager.SMTAlignmentError, cont
 	}
 	f := n.refusal(a, report.SMTAlignmentRefused, subject, summary+".", because...)
 	f.Arithmetic = fmt.Sprintf("shared pool %s without cores %s = %s: %d < %d", pool, reserved, setOrNone(free), free.Size(), smt.Requested)
-	f.Remedies = append(a.cpuRemedies(container, min(free.Size(), smt.Requested-1)/per*per, -per), a.roomRemedies()...)
+	f.Remedies = append(a.cpuRemedies(container, min(free.Size(), smt.Requested-1)/per*per, -per), a.roomRemedies(n)...)
 	return f
 }
 
@@ -70,7 +70,7 @@ func (n *nodeCase) cpusExhausted(a *attempt, container string, subject report.Su
 		n.defaultSetEvidence(a, a.node.CPU.State.Default, "the shared pool"),
 		n.setAsideEvidence(a, "never given to a container"))
 	f.Arithmetic = fmt.Sprintf("shared pool %s without the reserved %s = %s: %d < %d", a.node.CPU.State.Default, a.node.CPU.Reserved, setOrNone(free), all.Size(), need)
-	f.Remedies = append(a.cpuRemedies(container, min(all.Size(), need-1), -1), a.roomRemedies()...)
+	f.Remedies = append(a.cpuRemedies(container, min(all.Size(), need-1), -1), a.roomRemedies(n)...)
 	return f
 }
 

@@ -47,7 +47,7 @@ func (n *nodeCase) memoryRefused(a *attempt, container string, subject report.Su
 	because = append(because, n.configEvidence("topologyManagerPolicy", a.from.config.Kubelet.TopologyManagerPolicy, ""))
 	f := n.refusal(a, report.MemoryExhausted, subject, fmt.Sprintf("%s asks for %s.", who(container), strings.Join(texts, "; ")), because...)
 	f.Arithmetic = strings.Join(sums, "; ")
-	f.Remedies = append(a.memoryRemedies(container), a.roomRemedies()...)
+	f.Remedies = append(a.memoryRemedies(container), a.roomRemedies(n)...)
 	return f
 }
 
@@ -113,7 +113,7 @@ func (n *nodeCase) groupConflict(a *attempt, container string, subject report.Su
 	f := n.refusal(a, report.MemoryGroupConflict, subject,
 		fmt.Sprintf("%s asks for %s; the NUMA nodes that have it together cannot be joined to a group: %s.", who(container), join(texts), strings.Join(bound, ", ")), because...)
 	f.Arithmetic = strings.Join(sums, "; ")
-	f.Remedies = append(append(a.memoryRemedies(container), a.roomRemedies()...),
+	f.Remedies = append(append(a.memoryRemedies(container), a.roomRemedies(n)...),
 		report.Remedy{Summary: "Spread reservedMemory over the NUMA nodes so that each has as much for containers.", Caution: "The kubelet needs a restart with its memory_manager_state removed, on a drained node."})
 	return f
 }

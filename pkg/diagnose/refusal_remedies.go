@@ -122,20 +122,20 @@ func cpuQuantity(cpus int) resource.Quantity {
 
 // roomMakers are the active pods of which each alone, once deleted, would let
 // the pod in: found by running it.
-func (a *attempt) roomMakers() []string {
+func (a *attempt) roomMakers(n *nodeCase) []string {
 	const most = 64
 	var names []string
 	tried := 0
 	for _, p := range a.from.pods {
 		uid := string(p.UID)
-		holds := len(a.node.CPU.State.Entries[uid]) > 0 || len(a.node.Memory.State.Entries[uid]) > 0
+		holds := len(a.node.CPU.State.Entries[uid]) > 0 || len(a.node.Memory.State.Entries[uid]) > 0 || asksDevices(p.Pod)
 		if !holds || uid == string(a.pod.UID) {
 			continue
 		}
 		if tried++; tried > most {
 			break
 		}
-		if a.from.without(uid).admits(a.pod) {
+		if a.from.without(uid).admits(n.newPodDevices(a.pod, p.UID)) {
 			names = append(names, p.Namespace+"/"+p.Name)
 		}
 	}
@@ -143,9 +143,9 @@ func (a *attempt) roomMakers() []string {
 }
 
 // roomRemedies are the pods whose end would make room.
-func (a *attempt) roomRemedies() []report.Remedy {
+func (a *attempt) roomRemedies(n *nodeCase) []report.Remedy {
 	const most = 6
-	names := a.roomMakers()
+	names := a.roomMakers(n)
 	switch shown := names[:min(most, len(names))]; {
 	case len(names) == 1:
 		return []report.Remedy{{Summary: "Delete or move " + names[0] + ".", Effect: replayedEffect}}

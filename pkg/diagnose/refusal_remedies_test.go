@@ -89,9 +89,12 @@ func TestNearestIsOfItsContainer(t *testing.T) {
 		again.Spec.InitContainers = pod.Spec.InitContainers
 		again.Pod = requesting(defaulted(again.Pod, newNodeCase(s, "smt2", b.object().CreationTimestamp.Time).rules), m[3], corev1.ResourceName(m[1]), resource.MustParse(m[2]))
 		for _, got := range ask(t, s, again, "smt2").WhatIf[0].Containers {
-			if got.Name == m[3] && (near.Container != m[3] || near.CPUs == nil || *near.CPUs != *got.CPUs || !slices.Equal(near.NUMANodes, got.NUMANodes)) {
+			if got.Name == near.Container && (near.CPUs == nil || *near.CPUs != *got.CPUs || !slices.Equal(near.NUMANodes, got.NUMANodes)) {
 				t.Errorf("%s: %s has %v %v, but it gets %s %v", near.Change, near.Container, *near.CPUs, near.NUMANodes, *got.CPUs, got.NUMANodes)
 			}
+		}
+		if near.Container != "app" || len(near.Containers) != 2 {
+			t.Errorf("%s: of %q among %d", near.Change, near.Container, len(near.Containers))
 		}
 	}
 	if tried == 0 {
@@ -116,5 +119,37 @@ func TestSharedCPUsHaveTheirNUMANodes(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Errorf("no change shares CPUs: %+v", w.Nearest)
+	}
+}
+
+// A pod that ends gives its devices back as well.
+func TestEndedPodsFreeDevices(t *testing.T) {
+	b := roomy(t)
+	b.pod().Status.Phase = corev1.PodRunning
+	limitTo(b.pod(), "example.com/nic", "1")
+	b.object().Status.Allocatable["example.com/nic"] = resource.MustParse("1")
+	b.files["nodes/smt2/podresources.json"] = `{"list": {"pod_resources": [{"name": "excl-a", "namespace": "shop", "containers": [{"name": "app",
+		"devices": [{"resource_name": "example.com/nic", "device_ids": ["d0"], "topology": {"nodes": [{"ID": 0}]}}]}]}]},
+		"allocatable": {"devices": [{"resource_name": "example.com/nic", "device_ids": ["d0"], "topology": {"nodes": [{"ID": 0}]}}]}}`
+	pod := newPod(cpuAndMemory("2", "64Mi"))
+	limitTo(pod.Pod, "example.com/nic", "1")
+	r := ask(t, b.open(), pod, "smt2")
+	if !slices.ContainsFunc(r.WhatIf[0].Nearest, func(n report.Nearest) bool { return n.Change == "the end of pod shop/excl-a" }) {
+		t.Errorf("%s: %+v", r.Findings[0].Summary, r.WhatIf[0].Nearest)
+	}
+	if f := finding(r, report.TopologyAffinityRefused); !slices.ContainsFunc(f.Remedies, func(r report.Remedy) bool { return r.Summary == "Delete or move shop/excl-a." }) {
+		t.Errorf("%+v", f.Remedies)
+	}
+}
+
+// Fewer CPUs of an init container are tried too.
+func TestNearestChangesInitContainers(t *testing.T) {
+	pod := newPod(cpuAndMemory("4", "64Mi"))
+	pod.Spec.InitContainers = []corev1.Container{{Name: "init", Resources: corev1.ResourceRequirements{Limits: cpuAndMemory("2", "64Mi")}}}
+	r := ask(t, roomy(t).open(), pod, "smt2")
+	if !slices.ContainsFunc(r.WhatIf[0].Nearest, func(n report.Nearest) bool {
+		return strings.HasSuffix(n.Change, "for container init, which is no whole number and shares CPUs")
+	}) {
+		t.Errorf("%+v", r.WhatIf[0].Nearest)
 	}
 }

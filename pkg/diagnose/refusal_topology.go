@@ -63,7 +63,7 @@ func (n *nodeCase) topologyRefused(a *attempt, subject report.Subject) []report.
 			f.Remedies = append(f.Remedies, sizes...)
 		}
 	}
-	f.Remedies = append(append(f.Remedies, a.roomRemedies()...), a.policyRemedies()...)
+	f.Remedies = append(append(f.Remedies, a.roomRemedies(n)...), a.policyRemedies()...)
 	out := append(n.hiddenPoolRefusal(a, subject), f)
 	for _, w := range wishes {
 		if w.name == "cpu" && w.sum() < w.need {

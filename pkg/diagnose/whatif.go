@@ -176,7 +176,7 @@ func (q *whatIf) run(n *nodeCase, w world, pod *corev1.Pod, gone ...types.UID) (
 		return t, nil
 	}
 	if !w.none {
-		a, err := w.try(n.newPodDevices(node.Pod{Pod: pod}))
+		a, err := w.try(n.newPodDevices(node.Pod{Pod: pod}, gone...))
 		if err != nil {
 			return t, err
 		}

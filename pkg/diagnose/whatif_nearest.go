@@ -33,6 +33,7 @@ func (q *whatIf) nearest(t trial, w world) []report.Nearest {
 	container := s.target()
 	s.fewerCPUs(container)
 	s.moreCPUs(container)
+	s.initCPUs(container)
 	s.memory(container)
 	s.withoutPods()
 	s.otherSettings()
@@ -166,6 +167,18 @@ func (s *search) fewerCPUs(container string) {
 	s.try(s.world, s.with(container, corev1.ResourceCPU, q), changeText(container, corev1.ResourceCPU, milliQuantity(milli), q)+", which is no whole number and shares CPUs")
 }
 
+// initCPUs: what an init container has takes from, or binds, the containers
+// after it.
+func (s *search) initCPUs(container string) {
+	for i := range s.pod.Spec.InitContainers {
+		c := &s.pod.Spec.InitContainers[i]
+		if c.Name == container || s.refused.attempt == nil || s.refused.container(c.Name).CPUs == 0 {
+			continue
+		}
+		s.fewerCPUs(c.Name)
+	}
+}
+
 // moreCPUs: a larger request can be admitted where a smaller is not, by whole
 // cores or because more NUMA nodes are preferred for it.
 func (s *search) moreCPUs(container string) {
@@ -245,7 +258,7 @@ func (s *search) memory(container string) {
 
 // withoutPods are the pods of which each alone, once gone, makes room.
 func (s *search) withoutPods() {
-	const most = 3
+	const most = 6
 	a := s.refused.attempt
 	if a == nil || a.crash != nil || a.result.Admit {
 		return
@@ -253,7 +266,7 @@ func (s *search) withoutPods() {
 	found := 0
 	for _, p := range s.world.pods {
 		uid := string(p.UID)
-		if len(a.node.CPU.State.Entries[uid]) == 0 && len(a.node.Memory.State.Entries[uid]) == 0 {
+		if len(a.node.CPU.State.Entries[uid]) == 0 && len(a.node.Memory.State.Entries[uid]) == 0 && !asksDevices(p.Pod) {
 			continue
 		}
 		w := s.world
