@@ -16,7 +16,7 @@ func deviceNUMAMismatch(c *podCase) []report.Finding {
 		return nil
 	}
 	var out []report.Finding
-	for _, k := range c.pinned() {
+	for _, k := range c.pinnedOn(topo) {
 		nodes := nodeIDs(numaNodesWith(topo, k.cpus))
 		far := c.farDevices(k, nodes)
 		if len(far) == 0 {

@@ -46,10 +46,11 @@ func exclusiveCPUs(c *podCase) []report.Finding {
 		// The allocated request counts: a resize may ask for more than it got.
 		asked, _ := alloc.GuaranteedCPUs(c.pod, k.Name, c.rules)
 		why := fmt.Sprintf("the pod is Guaranteed and the container was granted %d whole CPUs", asked)
-		switch asked {
-		case 0:
+		topo, topoErr := c.topo()
+		switch {
+		case asked == 0, topoErr == nil && !set.IsSubsetOf(topo.AllCPUs()), asked != int64(set.Size()):
 			why = "the CPU Manager's checkpoint says so"
-		case 1:
+		case asked == 1:
 			why = "the pod is Guaranteed and the container was granted one whole CPU"
 		}
 		f.Because = append(f.Because, c.podField("status.qosClass", string(c.pod.Status.QOSClass), why))
@@ -64,6 +65,10 @@ func exclusiveCPUs(c *podCase) []report.Finding {
 
 // layout says where a set lies: NUMA nodes and whole cores.
 func (c *podCase) layout(topo *topology.Topology, set cpuset.Set) (string, []report.Evidence) {
+	if beyond := set.Difference(topo.AllCPUs()); !beyond.IsEmpty() {
+		return fmt.Sprintf(", of which the machine does not have %s", beyond), []report.Evidence{
+			{Source: c.cpusSource(), Field: "CPUs", Value: topo.AllCPUs().String(), Means: "what the machine has online"}}
+	}
 	var nodes []int
 	var evidence []report.Evidence
 	for _, n := range topo.NUMANodes {

@@ -26,7 +26,7 @@ func memoryRemote(c *podCase) []report.Finding {
 		return nil
 	}
 	var out []report.Finding
-	for _, k := range c.pinned() {
+	for _, k := range c.pinnedOn(topo) {
 		near := nodeIDs(numaNodesWith(topo, k.cpus))
 		if f, bound := c.memoryBoundElsewhere(topo, k, near); bound {
 			out = append(out, f)

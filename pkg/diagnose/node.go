@@ -238,8 +238,14 @@ func (n *nodeCase) readTopology() (*topology.Topology, error) {
 	t, err := topology.Read(uncollected{n.fsys}, lscpu)
 	if err != nil {
 		n.gaps.miss(n.filePath("sys/devices/system/cpu"), err, "cores, NUMA nodes and caches behind the CPU numbers", "the node pod")
+		return nil, err
 	}
-	return t, err
+	var partial partialError
+	if err := n.machineDoubt(t, lscpu); errors.As(err, &partial) {
+		n.lackMachine(partial, "cores, NUMA nodes and caches behind the CPU numbers, and whether the kubelet starts with them")
+		return nil, err
+	}
+	return t, nil
 }
 
 func (n *nodeCase) readKernelLog() (kernlog.Log, error) {

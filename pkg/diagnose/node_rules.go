@@ -141,12 +141,16 @@ func nodeHealthy(n *nodeCase, findings []report.Finding) []report.Finding {
 	var checked []string
 	var because []report.Evidence
 	if state, err := n.cpuState(); err == nil {
-		checked = append(checked, "the CPU Manager's checkpoint")
-		because = append(because, n.fileEvidence(cpuStatePath, "policyName", state.PolicyName, verified(state.Checksums)))
+		if what := n.checkpointChecked("CPU", n.config.CPUManagerPolicy == "static", state.Checksums); what != "" {
+			checked = append(checked, what)
+			because = append(because, n.fileEvidence(cpuStatePath, "policyName", state.PolicyName, verified(state.Checksums)))
+		}
 	}
 	if state, err := n.memState(); err == nil {
-		checked = append(checked, "the Memory Manager's checkpoint")
-		because = append(because, n.fileEvidence(memoryStatePath, "policyName", state.PolicyName, verified(state.Checksums)))
+		if what := n.checkpointChecked("Memory", n.config.MemoryManagerPolicy == "Static", state.Checksums); what != "" {
+			checked = append(checked, what)
+			because = append(because, n.fileEvidence(memoryStatePath, "policyName", state.PolicyName, verified(state.Checksums)))
+		}
 	}
 	if g, ok := n.kubepods(); ok && n.object != nil && n.configErr == nil && n.kubepodsWants() != nil {
 		if l, err := g.MemoryMax(); err == nil {
@@ -196,11 +200,13 @@ func (n *nodeCase) unread() string {
 	return join(out) + " could not be read"
 }
 
+const checksumVerified = "checksum verified"
+
 // verified says what a checkpoint's checksum is worth: the kubelet lets a file
 // without one pass.
 func verified(sums []checkpoint.Checksum) string {
 	if len(sums) == 0 || sums[0].Absent0 {
 		return "no checksum to verify"
 	}
-	return "checksum verified"
+	return checksumVerified
 }

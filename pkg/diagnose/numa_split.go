@@ -17,7 +17,7 @@ func numaSplit(c *podCase) []report.Finding {
 		return nil
 	}
 	var out []report.Finding
-	for _, k := range c.pinned() {
+	for _, k := range c.pinnedOn(topo) {
 		nodes := numaNodesWith(topo, k.cpus)
 		if len(nodes) < 2 {
 			continue
@@ -95,7 +95,7 @@ func numaAligned(c *podCase) []report.Finding {
 		return nil
 	}
 	var out []report.Finding
-	for _, k := range c.pinned() {
+	for _, k := range c.pinnedOn(topo) {
 		nodes := numaNodesWith(topo, k.cpus)
 		if len(nodes) != 1 {
 			continue

@@ -86,10 +86,11 @@ func (c *podCase) liveCPUs(name string) (set string, file string, ok bool) {
 	return effective.String(), g.File("cpuset.cpus.effective"), true
 }
 
-// numaNodesOf are the NUMA nodes of a CPU set, where the topology is known.
+// numaNodesOf are the NUMA nodes of a CPU set, where the topology is known and
+// has all its CPUs.
 func (n *nodeCase) numaNodesOf(set cpuset.Set) []int {
 	topo, err := n.topo()
-	if err != nil {
+	if err != nil || !set.IsSubsetOf(topo.AllCPUs()) {
 		return nil
 	}
 	var out []int

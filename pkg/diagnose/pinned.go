@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"slices"
+
 	"strconv"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
@@ -26,6 +28,13 @@ func (c *podCase) pinned() []pinned {
 		}
 	}
 	return out
+}
+
+// pinnedOn are those whose CPUs the machine has, all of them: of a set that
+// names others nothing says where it lies.
+func (c *podCase) pinnedOn(topo *topology.Topology) []pinned {
+	all := topo.AllCPUs()
+	return slices.DeleteFunc(c.pinned(), func(k pinned) bool { return !k.cpus.IsSubsetOf(all) })
 }
 
 // numaNodesWith are the NUMA nodes that a set touches.

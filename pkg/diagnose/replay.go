@@ -67,6 +67,9 @@ func (n *nodeCase) managerConfig() (node.Config, error) {
 	if err != nil {
 		return node.Config{}, fmt.Errorf("the machine's topology: %w", err)
 	}
+	if err := n.distancesDoubt(topo); err != nil {
+		return node.Config{}, fmt.Errorf("the machine's topology: %w", err)
+	}
 	reserved, err := n.config.Reservation(n.capacity())
 	if err != nil {
 		return node.Config{}, fmt.Errorf("the kubelet's reservation: %w", err)

@@ -20,7 +20,7 @@ func smtSiblingShared(c *podCase) []report.Finding {
 		pod = pod.Union(set)
 	}
 	var out []report.Finding
-	for _, k := range c.pinned() {
+	for _, k := range c.pinnedOn(topo) {
 		f := newFinding(report.SMTSiblingShared, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		var mine, siblings cpuset.Set
 		for _, core := range topo.Cores {

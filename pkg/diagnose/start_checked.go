@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/noderes/kubectl-noderes/pkg/alloc/checkpoint"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -17,7 +18,7 @@ func (n *nodeCase) startChecked() (said []string, because []report.Evidence, sum
 	}
 	capacity := n.capacity()
 	reservation, err := n.config.Reservation(capacity)
-	if _, topoErr := n.topo(); err != nil || topoErr != nil || len(n.startFaults()) > 0 {
+	if _, partial := n.managerConfig(); err != nil || partial != nil || len(n.startFaults()) > 0 {
 		return nil, nil, ""
 	}
 	because = []report.Evidence{
@@ -37,4 +38,22 @@ func (n *nodeCase) startChecked() (said []string, because []report.Evidence, sum
 		because = append(because, n.reservationEvidence(u)...)
 	}
 	return []string{"the kubelet's configuration", "the sums of reservedMemory"}, because, strings.Join(parts, "; ")
+}
+
+// checkpointChecked is what of a manager's checkpoint was checked and found
+// well: all of it where its content was compared with the machine too, which a
+// policy that keeps no books does not need; else its checksum, if it has one.
+func (n *nodeCase) checkpointChecked(manager string, keepsBooks bool, sums []checkpoint.Checksum) string {
+	c, err := n.managerConfig()
+	compared := n.configErr == nil && (!keepsBooks || err == nil)
+	if manager == "Memory" && keepsBooks && compared {
+		compared = n.memoryKnown(c.Topology)
+	}
+	switch {
+	case compared:
+		return "the " + manager + " Manager's checkpoint"
+	case verified(sums) == checksumVerified:
+		return "the checksum of the " + manager + " Manager's checkpoint"
+	}
+	return ""
 }

@@ -19,7 +19,7 @@ func uncoreCacheSplit(c *podCase) []report.Finding {
 		return nil
 	}
 	var out []report.Finding
-	for _, k := range c.pinned() {
+	for _, k := range c.pinnedOn(topo) {
 		var parts []string
 		touched, least := 0, 0
 		for _, n := range numaNodesWith(topo, k.cpus) {
