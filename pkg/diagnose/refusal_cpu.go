@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -164,7 +165,7 @@ func requestsText(pod *corev1.Pod) string {
 	var out []string
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
-			out = append(out, list[i].Name+": "+listText(list[i].Resources.Requests))
+			out = append(out, list[i].Name+": "+cmp.Or(listText(list[i].Resources.Requests), "none"))
 		}
 	}
 	return clip(strings.Join(out, "; "))

@@ -185,6 +185,9 @@ func (w wish) wanted(policy string) string {
 			sets = append(sets, ids(h.Mask.IDs()))
 		}
 	}
+	if len(sets) == 0 {
+		return w.name + " on no NUMA node"
+	}
 	const most = 6
 	text := strings.Join(sets[:min(most, len(sets))], " or ")
 	if len(sets) > most {

@@ -139,7 +139,7 @@ func (c *podCase) thenRefused(m managers, pod node.Pod, now string) []report.Fin
 			left = append(slices.Clone(same), later...)
 		}
 		for j := range found {
-			found[j].Because = append(found[j].Because, report.Evidence{Source: "api:pods", Field: "status.startTime", Value: namesOf(left, 6),
+			found[j].Because = append(found[j].Because, report.Evidence{Source: "api:pods", Field: "metadata.name", Value: namesOf(left, 6),
 				Means: "came after the refusal, so the replay leaves out what they hold. " + now})
 		}
 		if out == nil {
