@@ -1,6 +1,8 @@
 package alloc
 
 import (
+	"math"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -17,6 +19,8 @@ const (
 	NoRequest NoExclusive = "NoRequest"
 	// Fractional: the request is not a whole number of CPUs.
 	Fractional NoExclusive = "Fractional"
+	// Uncountable: the request is a whole number, but in thousandths beyond int64; the kubelet's check then gives no CPUs.
+	Uncountable NoExclusive = "Uncountable"
 	// PodLevelResources: the pod has pod-level resources, and PodLevelResourceManagers is off.
 	PodLevelResources NoExclusive = "PodLevelResources"
 	// ContainerNotGuaranteed: the pod has pod-level resources, and this container's own requests and limits of cpu and memory are not
@@ -48,7 +52,9 @@ func GuaranteedCPUs(pod *corev1.Pod, container string, r Rules) (n int64, why No
 		return 0, ContainerNotGuaranteed
 	case !requested || request.Sign() <= 0:
 		return 0, NoRequest
-	case !isIntegral(request):
+	case !milliHeld(request) && !wrapsToWhole(request):
+		return 0, Uncountable
+	case milliHeld(request) && !IsWhole(request):
 		return 0, Fractional
 	case podLevel && !r.PodLevelResourceManagers && (r.PodLevelResources || r.PodLevelAlwaysShared):
 		return 0, PodLevelResources
@@ -106,7 +112,22 @@ func allocated(pod *corev1.Pod, c *corev1.Container, r Rules) corev1.ResourceLis
 	return nil
 }
 
-// isIntegral reports whether q is a whole number; Value rounds up.
-func isIntegral(q resource.Quantity) bool {
-	return q.Cmp(*resource.NewQuantity(q.Value(), resource.DecimalSI)) == 0
+// IsWhole reports whether q is a whole number that the kubelet can count in thousandths.
+func IsWhole(q resource.Quantity) bool {
+	return milliHeld(q) && q.Cmp(*resource.NewQuantity(q.Value(), resource.DecimalSI)) == 0 // Value rounds up
+}
+
+// milliHeld reports whether int64 holds q in thousandths.
+func milliHeld(q resource.Quantity) bool {
+	d := q.DeepCopy()
+	if q.Sign() != 0 && d.AsDec().Scale() < -64 {
+		return false // to compare so many zeros would take long
+	}
+	return q.Cmp(*resource.NewMilliQuantity(math.MaxInt64, resource.DecimalSI)) <= 0 &&
+		q.Cmp(*resource.NewMilliQuantity(math.MinInt64, resource.DecimalSI)) >= 0
+}
+
+// wrapsToWhole: where int64 does not hold q, the kubelet's check for a whole number can still pass by wrapping around.
+func wrapsToWhole(q resource.Quantity) bool {
+	return q.Value() > 0 && q.Value()*1000 == q.MilliValue()
 }

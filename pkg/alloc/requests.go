@@ -90,10 +90,10 @@ func (p *PodRequests) add(pod *corev1.Pod, c *corev1.Container, kind Kind, r Rul
 	if p.PodLevel {
 		own = qosOf(&c.Resources) == corev1.PodQOSGuaranteed
 		cr.OwnMemory = own
-		cr.OwnCPUs = own && isIntegral(c.Resources.Limits[corev1.ResourceCPU])
+		cr.OwnCPUs = own && IsWhole(c.Resources.Limits[corev1.ResourceCPU])
 	}
 	if p.QOS == corev1.PodQOSGuaranteed && !p.Unmanaged && own {
-		if request, ok := cpuRequest(pod, c, r); ok && request.Sign() > 0 && isIntegral(request) {
+		if request, ok := cpuRequest(pod, c, r); ok && request.Sign() > 0 && IsWhole(request) {
 			cr.CPUs = int(request.Value())
 		}
 		cr.Memory, cr.MemoryErr = memoryRequests(c.Resources.Requests, allocated(pod, c, r))
@@ -133,7 +133,7 @@ func (p *PodRequests) podLevelTotals(rr *corev1.ResourceRequirements) {
 	if p.QOS != corev1.PodQOSGuaranteed {
 		return
 	}
-	if q, ok := rr.Requests[corev1.ResourceCPU]; ok && q.Sign() > 0 && isIntegral(q) {
+	if q, ok := rr.Requests[corev1.ResourceCPU]; ok && q.Sign() > 0 && IsWhole(q) {
 		p.CPUs = int(q.Value())
 	}
 	p.Memory, p.MemoryErr = memoryRequests(rr.Requests, nil)

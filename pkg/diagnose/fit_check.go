@@ -34,7 +34,8 @@ type misfit struct {
 // fitCheck are the kubelet's reasons in its order (lifecycle/predicate.go,
 // which comes after the managers): the first is the one it gives. The node's
 // active pods count against the new one, but for those that are gone. known is
-// false without the node object, whose allocatable and taints it goes by.
+// false without the node object, whose allocatable and taints it goes by, and
+// where nothing but the sums could tell and they do not hold an amount.
 func (n *nodeCase) fitCheck(pod *corev1.Pod, source string, gone ...types.UID) (misfits []misfit, known bool) {
 	if n.object == nil {
 		n.gaps.lack("cluster/nodes.json", "the node's object is not there", "whether the kubelet's own fit check, which comes after the managers, admits the pod", "get nodes")
@@ -54,7 +55,7 @@ func (n *nodeCase) fitCheck(pod *corev1.Pod, source string, gone ...types.UID) (
 			others = append(others, seen)
 		}
 	}
-	misfits = n.insufficient(pod, others)
+	misfits, summed := n.insufficient(pod, others)
 	if match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n.object); err != nil || !match {
 		misfits = append(misfits, misfit{reason: "NodeAffinity", message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
 			evidence: n.affinityEvidence(pod, source)})
@@ -73,7 +74,7 @@ func (n *nodeCase) fitCheck(pod *corev1.Pod, source string, gone ...types.UID) (
 		misfits = append(misfits, misfit{reason: "TaintToleration", message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
 			evidence: []report.Evidence{n.apiEvidence("spec.taints", taint.ToString(), "the pod does not tolerate it; of taints the kubelet looks at NoExecute only")}})
 	}
-	return misfits, true
+	return misfits, summed || len(misfits) > 0
 }
 
 // pressure: while the node is short of something the kubelet admits only
@@ -109,9 +110,14 @@ func (n *nodeCase) pressure(pod *corev1.Pod) (misfit, bool) {
 }
 
 // insufficient are the resources of which allocatable has too little left:
-// pods, cpu, memory, ephemeral-storage, then the others by name.
-func (n *nodeCase) insufficient(pod *corev1.Pod, others []*corev1.Pod) []misfit {
-	var out []misfit
+// pods, cpu, memory, ephemeral-storage, then the others by name. known is false
+// where the kubelet's sums do not hold what the pods request.
+func (n *nodeCase) insufficient(pod *corev1.Pod, others []*corev1.Pod) (out []misfit, known bool) {
+	if amount := n.uncountable(append(slices.Clone(others), pod)...); amount != "" {
+		n.gaps.lack("cluster/pods.json", amount+", which the API server refuses or the kubelet's sums do not hold",
+			"whether the kubelet's own fit check, which comes after the managers, admits a pod", "")
+		return nil, false
+	}
 	add := func(name corev1.ResourceName, requested, used, allocatable int64) {
 		out = append(out, misfit{
 			reason:   "OutOf" + string(name),
@@ -147,7 +153,7 @@ func (n *nodeCase) insufficient(pod *corev1.Pod, others []*corev1.Pod) []misfit 
 			add(name, need, used[name], have)
 		}
 	}
-	return out
+	return out, true
 }
 
 // countedRequests are what the fit check counts of a pod: of a resized one the
@@ -183,6 +189,16 @@ func (m misfit) amount(v int64) string {
 		return resource.NewQuantity(v, resource.BinarySI).String()
 	}
 	return fmt.Sprint(v)
+}
+
+// sum shows used and requested together, which int64 need not hold.
+func (m misfit) sum() string {
+	if sum := m.used + m.requested; sum >= m.used {
+		return m.amount(sum)
+	}
+	q := resource.MustParse(m.amount(m.used))
+	q.Add(resource.MustParse(m.amount(m.requested)))
+	return q.String()
 }
 
 // portConflict is the first host port of the pod that another pod has.
@@ -279,14 +295,14 @@ func (n *nodeCase) fitRefusal(misfits []misfit, pod *corev1.Pod, subject report.
 			fmt.Sprintf("The kubelet's own fit check, which comes after its managers, refuses the pod: %s.", m.message), m.evidence...)
 		f.Remedies = []report.Remedy{{Summary: "Change the pod's selector, affinity, ports or tolerations, or the node's labels or taints."}}
 	} else {
-		sum, left := addClipped(m.used, m.requested), m.allocatable-m.used
+		left := m.allocatable - m.used
 		f = newFinding(report.FitCheckRefused, report.Proven, subject,
 			fmt.Sprintf("The kubelet's own fit check, which comes after its managers, refuses the pod (%s): the active pods request %s of %s, with the new pod's %s that is %s, more than the allocatable %s.",
-				m.reason, m.amount(m.used), m.resource, m.amount(m.requested), m.amount(sum), m.amount(m.allocatable)),
+				m.reason, m.amount(m.used), m.resource, m.amount(m.requested), m.sum(), m.amount(m.allocatable)),
 			report.Evidence{Source: source, Field: "requests." + string(m.resource), Value: m.amount(m.requested), Means: "as the kubelet counts the pod"},
 			report.Evidence{Source: "api:pods", Field: "requests." + string(m.resource), Value: m.amount(m.used), Means: "the sum of the node's active pods"},
 			n.apiEvidence("status.allocatable."+string(m.resource), m.amount(m.allocatable), ""))
-		f.Arithmetic = fmt.Sprintf("%s + %s = %s > %s; %s left", m.amount(m.used), m.amount(m.requested), m.amount(sum), m.amount(m.allocatable), m.amount(max(left, 0)))
+		f.Arithmetic = fmt.Sprintf("%s + %s = %s > %s; %s left", m.amount(m.used), m.amount(m.requested), m.sum(), m.amount(m.allocatable), m.amount(max(left, 0)))
 		f.Remedies = []report.Remedy{{Summary: fmt.Sprintf("Ask for at most %s of %s, or let other pods of the node ask for less.", m.amount(max(left, 0)), m.resource)}}
 	}
 	f.Because = append(f.Because, report.Evidence{Source: "api:nodes/" + n.name, Field: "replayed answer", Value: m.reason, Means: m.message})

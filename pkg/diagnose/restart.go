@@ -75,7 +75,8 @@ func (n *nodeCase) refit(pod *corev1.Pod, older []*corev1.Pod) (reason, message 
 	if n.object == nil || isCritical(pod) {
 		return "", "", nil
 	}
-	for _, m := range n.insufficient(pod, older) {
+	short, _ := n.insufficient(pod, older)
+	for _, m := range short {
 		if _, told := n.object.Status.Allocatable[m.resource]; !told {
 			continue
 		}

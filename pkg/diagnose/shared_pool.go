@@ -64,7 +64,12 @@ func (c *podCase) sharedReason(k container, static bool, why alloc.NoExclusive) 
 		return report.SharedNotGuaranteed, text, evidence
 	case alloc.Fractional:
 		return report.SharedFractionalCPU, fmt.Sprintf("it asks for %s, which is not a whole number of CPUs", k.Resources.Requests.Cpu()), []report.Evidence{requests}
+	case alloc.Uncountable:
+		return report.SharedFractionalCPU, fmt.Sprintf("it asks for %s CPUs, which in thousandths is beyond int64, and the kubelet's check for a whole number of CPUs then gives none", k.Resources.Requests.Cpu()), []report.Evidence{requests}
 	case alloc.NoRequest:
+		if q, ok := k.Resources.Requests[corev1.ResourceCPU]; ok {
+			return report.SharedNoLimit, fmt.Sprintf("its CPU request is %s, not above zero", q.String()), []report.Evidence{requests}
+		}
 		return report.SharedNoLimit, "it names no CPU request", []report.Evidence{requests}
 	case alloc.PodLevelResources:
 		return report.SharedPodLevel, "the pod has pod-level resources, and the gate PodLevelResourceManagers is off",
@@ -104,7 +109,7 @@ func sidecarBreaksGuaranteed(c *podCase) []report.Finding {
 	var losers []string
 	for _, k := range c.containers() {
 		cpu := k.Resources.Requests.Cpu()
-		if !k.init && !broken(k.Name) && !cpu.IsZero() && cpu.MilliValue()%1000 == 0 {
+		if !k.init && !broken(k.Name) && cpu.Sign() > 0 && alloc.IsWhole(*cpu) {
 			losers = append(losers, k.Name)
 		}
 	}

@@ -128,7 +128,7 @@ func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Fi
 	} else {
 		f.Confidence = report.Likely
 		if !w.podsUnknown {
-			why = append(why, "without the node's object the kubelet's fit check could not be made")
+			why = append(why, fitUnknown(n))
 		}
 	}
 	if twice := q.taken(t); !twice.IsEmpty() {
@@ -138,6 +138,13 @@ func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Fi
 	f.Because = append(f.Because, q.settingEvidence(w)...)
 	f.Because = append(f.Because, q.doubts(why)...)
 	return f
+}
+
+func fitUnknown(n *nodeCase) string {
+	if n.object == nil {
+		return "without the node's object the kubelet's fit check could not be made"
+	}
+	return "the kubelet's fit check could not be made: its sums do not hold what the pods request"
 }
 
 func (q *whatIf) doubts(why []string) []report.Evidence {

@@ -136,6 +136,7 @@ func templatesOf(document []byte, source string, nested bool) ([]Template, error
 	if pod.Namespace = object.Namespace; pod.Namespace == "" {
 		pod.Namespace = corev1.NamespaceDefault
 	}
+	roundUp(pod)
 	if err := valid(pod); err != nil {
 		return nil, fmt.Errorf("%s %q: %w", object.Kind, clip(pod.Name), err)
 	}
@@ -146,13 +147,15 @@ func templatesOf(document []byte, source string, nested bool) ([]Template, error
 func TemplateOf(pod *corev1.Pod) (Template, error) {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels}, Spec: *pod.Spec.DeepCopy()}
 	p.Spec.NodeName = ""
+	roundUp(p)
 	if err := valid(p); err != nil {
 		return Template{}, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return Template{p, "api:pods/" + pod.Namespace + "/" + pod.Name}, nil
 }
 
-// valid refuses what the API server would, where the managers' sums hang on it.
+// valid refuses what the API server would, where the managers' sums hang on it,
+// and amounts that these sums do not hold.
 func valid(pod *corev1.Pod) error {
 	if pod.Name == "" {
 		return errors.New("metadata.name is missing")
@@ -179,7 +182,13 @@ func valid(pod *corev1.Pod) error {
 			}
 		}
 	}
-	return validResources(podResources(pod))
+	if err := validResources(podResources(pod)); err != nil {
+		return fmt.Errorf("spec.%w", err)
+	}
+	if err := validAmounts("spec.overhead", pod.Spec.Overhead); err != nil {
+		return err
+	}
+	return countableRequests(pod)
 }
 
 func validResources(r corev1.ResourceRequirements) error {
@@ -187,10 +196,8 @@ func validResources(r corev1.ResourceRequirements) error {
 		name string
 		of   corev1.ResourceList
 	}{{"requests", r.Requests}, {"limits", r.Limits}} {
-		for _, name := range sortedNames(list.of) {
-			if q := list.of[name]; q.Sign() < 0 {
-				return fmt.Errorf("resources.%s[%s] %s is negative", list.name, clip(string(name)), q.String())
-			}
+		if err := validAmounts("resources."+list.name, list.of); err != nil {
+			return err
 		}
 	}
 	for _, name := range sortedNames(r.Requests) {
