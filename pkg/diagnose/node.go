@@ -41,6 +41,8 @@ type nodeCase struct {
 	rules      alloc.Rules // of the kubelet's version, or the nearest known
 	rulesKnown bool        // false: the version is not known
 	rulesExact bool        // false: outside the versions with rules of their own
+	// supposedVersion is the kubelet's where a question supposes another than the node's.
+	supposedVersion string
 
 	first, last *snapshot.Sample // nil unless there are two
 	wallUsec    uint64           // between them
@@ -315,7 +317,7 @@ func (n *nodeCase) versions() report.Versions {
 	case !n.rulesKnown:
 		v.Replay += " (the kubelet's version is not known)"
 	case !n.rulesExact:
-		v.Replay += " (the nearest to " + v.Kubelet + ")"
+		v.Replay += " (the nearest to " + valueOr(n.supposedVersion, v.Kubelet) + ")"
 	}
 	return v
 }

@@ -31,6 +31,14 @@ func countedIn(name corev1.ResourceName) string {
 	return "2^63-1"
 }
 
+func tooMuch(field string, name corev1.ResourceName, q resource.Quantity) error {
+	amount := q.String()
+	if !immense(q) && q.CmpInt64(math.MaxInt64) == 0 {
+		amount = "2^63-1 or more" // the text may have named more
+	}
+	return fmt.Errorf("%s[%s] %s is more than the kubelet can count (it must be below %s)", field, clip(string(name)), amount, countedIn(name))
+}
+
 // roundUp raises a pod's amounts to whole thousandths, as the API server does
 // before it checks them (SetDefaults_ResourceList).
 func roundUp(pod *corev1.Pod) {
@@ -58,7 +66,7 @@ func validAmounts(field string, list corev1.ResourceList) error {
 		q := list[name]
 		switch {
 		case immense(q):
-			return fmt.Errorf("%s[%s] %s is more than the kubelet can count (%s)", field, clip(string(name)), q.String(), countedIn(name))
+			return tooMuch(field, name, q)
 		case q.Sign() < 0:
 			return fmt.Errorf("%s[%s] %s is negative", field, clip(string(name)), q.String())
 		case isDevice(name) && q.MilliValue()%1000 != 0:
@@ -79,12 +87,12 @@ func countableRequests(pod *corev1.Pod) error {
 				continue
 			}
 			if !countable(name, q) {
-				return fmt.Errorf("%s[%s] %s is more than the kubelet can count (%s)", field, clip(string(name)), q.String(), countedIn(name))
+				return tooMuch(field, name, q)
 			}
 			sum := sums[name].DeepCopy()
 			sum.Add(q)
 			if sums[name] = sum; !countable(name, sum) {
-				return fmt.Errorf("the requests for %s add up to %s, more than the kubelet can count (%s)", clip(string(name)), sum.String(), countedIn(name))
+				return fmt.Errorf("the requests for %s add up to %s, more than the kubelet can count (below %s)", clip(string(name)), sum.String(), countedIn(name))
 			}
 		}
 		return nil

@@ -179,7 +179,7 @@ func (n *nodeCase) suppose(set Settings, findings []report.Finding) ([]report.Fi
 	supposed := strings.Join(set.Texts(), ", ")
 	var because []report.Evidence
 	for _, s := range set {
-		because = append(because, report.Evidence{Source: "kubelet:/configz", Field: strings.TrimSuffix(s.Field+"."+s.Key, "."), Value: valueOr(s.Value, "taken out"), Means: "as --set supposes"})
+		because = append(because, report.Evidence{Source: "kubelet:/configz", Field: strings.TrimSuffix(s.Field+"."+s.Key, "."), Value: valueOr(s.Value, "taken out"), Means: "as --set supposes" + c.replaced(s)})
 	}
 	var found []report.Finding
 	for _, r := range startRules[:len(startRules)-1] {

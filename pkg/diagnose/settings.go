@@ -184,13 +184,14 @@ func (n *nodeCase) with(set Settings) (*nodeCase, error) {
 	}
 	for _, s := range set {
 		if s.Field == kubeletVersion {
-			version = s.Value
+			version, changed.supposedVersion = s.Value, s.Value
 		}
 	}
 	if r, exact, err := alloc.RulesFor(version); err == nil {
 		changed.rules, changed.rulesExact, changed.rulesKnown = r, exact, true
 	}
 	changed.rules = changed.rules.With(changed.config)
+	set.lackGates(n.gaps)
 	if n.object != nil {
 		before, errBefore := n.config.Reservation(n.capacity())
 		after, errAfter := changed.config.Reservation(n.capacity())
@@ -202,6 +203,9 @@ func (n *nodeCase) with(set Settings) (*nodeCase, error) {
 			if was, is := before[name].Quantity, after[name].Quantity; was.Cmp(is) != 0 {
 				q.Add(was)
 				q.Sub(is)
+				if q.Sign() < 0 {
+					q.Set(0) // as the kubelet does (GetNodeAllocatable)
+				}
 				changed.object.Status.Allocatable[name] = q
 			}
 		}
@@ -224,6 +228,24 @@ func (n *nodeCase) with(set Settings) (*nodeCase, error) {
 		return m, nil
 	}
 	return &changed, nil
+}
+
+// lackGates leaves a gap for every gate that is not listed here.
+func (s Settings) lackGates(gaps *gapLog) {
+	for _, one := range s {
+		if one.Field == "featureGates" && one.Value != "" && !kubeletconfig.GateListed(one.Key) {
+			gaps.lack("featureGates."+clip(one.Key), "this feature gate is not known here, so nothing was changed for it",
+				"whether the kubelet has the gate, without which it does not start, and what it changes", "")
+		}
+	}
+}
+
+// replaced says of a supposed reservation of cpu that it is void, else nothing.
+func (n *nodeCase) replaced(s Setting) string {
+	if (s.Field == "systemReserved" || s.Field == "kubeReserved") && s.Key == string(corev1.ResourceCPU) && !n.config.ReservedSystemCPUs.IsEmpty() {
+		return "; without effect, for the number of reservedSystemCPUs " + n.config.ReservedSystemCPUs.String() + " stands for every reservation of cpu"
+	}
+	return ""
 }
 
 // overlay writes the settings into a configuration as /configz serves it.

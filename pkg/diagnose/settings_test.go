@@ -35,3 +35,45 @@ func TestParseSettings(t *testing.T) {
 		}
 	}
 }
+
+// What is supposed is named as it was asked for, also where it has no effect or
+// is not known here.
+func TestSupposedIsNamed(t *testing.T) {
+	s := recorded("smt2-k612/bundle", "shop", "frac")(t).open()
+	pod := newPod(cpuAndMemory("100m", "64Mi"))
+	r := ask(t, s, pod, "smt2", "kubeletVersion=1.20")
+	if got := r.Versions.Replay; got != "kubelet 1.34 rules (the nearest to 1.20)" {
+		t.Error(got)
+	}
+	gap := func(set string) bool {
+		for _, g := range ask(t, s, pod, "smt2", set).Gaps {
+			if strings.HasPrefix(g.Wanted, "featureGates.") {
+				return g.Wanted == "featureGates.Nope"
+			}
+		}
+		return false
+	}
+	if !gap("featureGates.Nope=true") {
+		t.Error("no gap for a gate that is not known")
+	}
+	if gap("featureGates.MemoryQoS=true") || gap("featureGates.AllAlpha=true") {
+		t.Error("a gap for a gate that is known")
+	}
+	replaced := func(set ...string) bool {
+		r := ask(t, s, pod, "smt2", set...)
+		for _, f := range r.Findings {
+			for _, e := range f.Because {
+				if strings.Contains(e.Means, "without effect, for the number of reservedSystemCPUs") {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	if !replaced("systemReserved.cpu=1e30", "reservedSystemCPUs=0-1") {
+		t.Error("not told that reservedSystemCPUs replaces systemReserved.cpu")
+	}
+	if replaced("systemReserved.memory=1Gi", "reservedSystemCPUs=0-1") || replaced("systemReserved.cpu=1", "reservedSystemCPUs=") {
+		t.Error("told of a reservation that stands")
+	}
+}

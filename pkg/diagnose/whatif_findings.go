@@ -44,7 +44,7 @@ func (q *whatIf) confidence(t trial, w world) (report.Confidence, []string) {
 func (q *whatIf) settingEvidence(w world) []report.Evidence {
 	var out []report.Evidence
 	for _, s := range q.set {
-		out = append(out, report.Evidence{Source: "kubelet:--set", Field: strings.SplitN(s.String(), "=", 2)[0], Value: s.Value, Means: "supposed"})
+		out = append(out, report.Evidence{Source: "kubelet:--set", Field: strings.SplitN(s.String(), "=", 2)[0], Value: s.Value, Means: "supposed" + q.changed.replaced(s)})
 	}
 	if r := w.readmitted; r != nil {
 		for _, path := range r.CheckpointsRemoved {

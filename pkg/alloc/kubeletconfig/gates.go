@@ -65,6 +65,13 @@ var gateStages = map[string][MaxMinor - MinMinor + 1]stage{
 	"RestartAllContainersOnContainerExits": {none, alphaOff, betaOn, betaOn},
 }
 
+// GateListed reports whether a feature gate, or one of the names that stand for all of a stage, is among those known here. A kubelet
+// does not start with a gate that it does not know; one that is not listed may still be among its own.
+func GateListed(name string) bool {
+	_, listed := gateStages[name]
+	return listed || name == "AllAlpha" || name == "AllBeta"
+}
+
 // Gate reports whether a feature gate is on in a kubelet of 1.minor with this configuration, where minors below 34 count as 34 and
 // those above 37 as 37. A gate that is locked in that version cannot be switched. Otherwise featureGates decides, then its AllAlpha
 // and AllBeta for gates of that stage, then the version's default. known is false for a gate that the version does not have, or that
