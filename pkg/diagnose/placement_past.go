@@ -36,6 +36,7 @@ func (n *nodeCase) replayPast() (past, error) {
 	if err != nil {
 		return past{}, err
 	}
+	n.noteCut(e.Cut, "replay", "what pods that are gone can have held, where a placement does not follow from those that are there")
 	holds := slices.ContainsFunc(e.Steps, func(s history.Step) bool { return s.Verdict == history.Follows })
 	pool := in.Recorded.CPU != nil && in.Recorded.CPU.Default == e.Shared
 	if invalid != nil && !(holds && pool && e.All(history.Follows, history.Nothing)) {

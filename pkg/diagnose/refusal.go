@@ -69,8 +69,12 @@ func (m managers) admit(n *node.Node, pod node.Pod) *attempt {
 	return a
 }
 
-// admits says whether a pod would be admitted by the managers of m.
+// admits says whether a pod would be admitted by the managers of m; false too
+// where no more may be run.
 func (m managers) admits(pod node.Pod) bool {
+	if !m.effort.spend(m.config) {
+		return false
+	}
 	n, err := m.start()
 	if err != nil {
 		return false
@@ -95,6 +99,9 @@ func (m managers) without(uid string) managers {
 // with the arithmetic of this node, and the cause behind it where a second run
 // tells one. Nil if they admit it.
 func (n *nodeCase) refusals(a *attempt, subject report.Subject) []report.Finding {
+	defer func() {
+		n.noteCut(a.from.effort.wasCut(), "remedies", "remedies and causes of the refusal that only a run shows")
+	}()
 	switch {
 	case a.crash != nil:
 		return []report.Finding{n.neverAnswered(a, subject)}

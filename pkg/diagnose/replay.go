@@ -28,12 +28,14 @@ type managers struct {
 	// running: a kubelet answers for the node, which a state that the next start
 	// refuses does not stop.
 	running bool
+	// effort is what may be run beside the question itself. Nil: as much as wanted.
+	effort *effort
 }
 
 // readManagers gathers it. The error says what a replay lacks; it is not the
 // kubelet's.
 func (n *nodeCase) readManagers() (managers, error) {
-	var m managers
+	m := managers{effort: &effort{}}
 	var err error
 	if m.config, err = n.managerConfig(); err != nil {
 		return m, err

@@ -18,6 +18,7 @@ type search struct {
 	refused trial
 	world   world
 	runs    int
+	effort  effort
 	found   []report.Nearest
 }
 
@@ -37,7 +38,14 @@ func (q *whatIf) nearest(t trial, w world) []report.Nearest {
 	s.memory(container)
 	s.withoutPods()
 	s.otherSettings()
+	s.now.noteCut(s.effort.cut, "nearest changes", "other changes with which the pod would be admitted, and whether a size found is the largest")
 	return s.found
+}
+
+// more reports whether another run may be made.
+func (s *search) more() bool {
+	s.runs++
+	return s.runs <= maxRuns && s.effort.spend(s.world.config)
 }
 
 // blocked: a selector, port or taint, which no size mends.
@@ -66,7 +74,7 @@ func (s *search) target() string {
 
 // try runs a pod and notes it with the change if it is admitted.
 func (s *search) try(w world, pod *corev1.Pod, change string) bool {
-	if s.runs++; s.runs > maxRuns {
+	if !s.more() {
 		return false
 	}
 	t, err := s.run(s.changed, w, pod)
@@ -221,7 +229,7 @@ func (s *search) memory(container string) {
 		return // no size of memory helps
 	}
 	low, high := int64(1), (was.Value()-1)/mi
-	for high > low && s.runs < maxRuns {
+	for high > low && s.runs < maxRuns && !s.effort.cut {
 		mid := low + (high-low+1)/2
 		if p, _ := sized(mid); s.try(s.world, p, "") {
 			low = mid
@@ -271,7 +279,7 @@ func (s *search) withoutPods() {
 		}
 		w := s.world
 		w.managers = w.without(uid)
-		if s.runs++; s.runs > maxRuns {
+		if !s.more() {
 			return
 		}
 		t, err := s.run(s.changed, w, s.pod, p.UID)
@@ -308,7 +316,7 @@ func (s *search) otherSettings() {
 		candidates = append(candidates, Setting{Field: "topologyManagerPolicy", Value: "best-effort"})
 	}
 	for _, c := range candidates {
-		if s.runs++; s.runs > maxRuns {
+		if !s.more() {
 			return
 		}
 		q, err := newWhatIf(s.now, Template{s.pod, s.source}, append(slices.Clone(s.set), c))

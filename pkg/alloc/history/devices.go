@@ -60,7 +60,7 @@ func (h *hunt) deviceOnly() bool {
 		if _, ok := h.with(cpuset.Set{}); ok {
 			h.thinDevices(func() bool { _, ok := h.with(cpuset.Set{}); return ok })
 			h.step.HeldDevices = h.gone
-			h.runs = min(h.runs, MaxRuns-1)
+			h.runs = min(h.runs, h.most-1)
 			h.try(h.step, h.known, h.gone...)
 			return true
 		}

@@ -103,6 +103,8 @@ type Explanation struct {
 	Reserved, Shared cpuset.Set
 	// Runs is how many admissions were tried.
 	Runs int
+	// Cut: the machine has so many NUMA nodes that fewer than MaxRuns could be tried, and more were wanted.
+	Cut bool
 }
 
 // All reports whether every record is of one of the verdicts.
@@ -148,6 +150,7 @@ func Explain(in Input) (Explanation, error) {
 		}
 	}
 	best.Runs, best.Shared = r.runs, r.shared()
+	best.Cut = r.cut && r.most < MaxRuns
 	return best, nil
 }
 

@@ -239,3 +239,12 @@ func TestBound(t *testing.T) {
 	}
 	t.Logf("%d runs", e.Runs)
 }
+
+// The more sets of NUMA nodes a run goes through, the fewer runs there are.
+func TestAffordableRuns(t *testing.T) {
+	for nodes, want := range map[int]int{1: MaxRuns, 11: MaxRuns, 12: MaxRuns / 2, 16: 312, 20: 19, 64: 1} {
+		if got := affordableRuns(nodes); got != want {
+			t.Errorf("%d NUMA nodes: %d; want %d", nodes, got, want)
+		}
+	}
+}

@@ -21,6 +21,9 @@ type replay struct {
 	reserved cpuset.Set
 	node     *node.Node
 	runs     int
+	// most is how many there may be; cut: more were wanted.
+	most int
+	cut  bool
 
 	cpuStatic, memoryStatic bool
 }
@@ -30,8 +33,18 @@ func newReplay(in Input) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &replay{in: in, empty: n.State(), reserved: n.CPU.Reserved, node: n,
-		cpuStatic: in.Config.Kubelet.CPUManagerPolicy == "static", memoryStatic: in.Config.Kubelet.MemoryManagerPolicy == "Static"}, nil
+	r := &replay{in: in, empty: n.State(), reserved: n.CPU.Reserved, node: n, most: MaxRuns,
+		cpuStatic: in.Config.Kubelet.CPUManagerPolicy == "static", memoryStatic: in.Config.Kubelet.MemoryManagerPolicy == "Static"}
+	if r.memoryStatic || in.Config.Kubelet.TopologyManagerPolicy != "none" {
+		r.most = affordableRuns(len(in.Config.Topology.NUMANodes))
+	}
+	return r, nil
+}
+
+// affordableRuns lowers MaxRuns where one run goes through very many sets of NUMA nodes.
+func affordableRuns(numaNodes int) int {
+	const cheap = 11 // nodes
+	return max(1, MaxRuns>>min(max(0, numaNodes-cheap), 62))
 }
 
 // held is what someone holds.
@@ -107,7 +120,8 @@ type outcome struct {
 
 // run admits a pod. Without budget it fails.
 func (r *replay) run(p node.Pod, s situation, tr *trace.Trace) outcome {
-	if r.runs >= MaxRuns {
+	if r.runs >= r.most {
+		r.cut = true
 		return outcome{failed: true}
 	}
 	r.runs++

@@ -94,7 +94,7 @@ func (h *hunt) with(set cpuset.Set, blocks ...memorymanager.Block) (outcome, boo
 // settle keeps an answer, with the trace of its run.
 func (h *hunt) settle(set cpuset.Set, blocks []memorymanager.Block) bool {
 	h.step.Held, h.step.HeldMemory = set, blocks
-	h.runs = min(h.runs, MaxRuns-1)
+	h.runs = min(h.runs, h.most-1)
 	h.try(h.step, append(slices.Clone(h.known), held{cpus: set, blocks: blocks}), h.gone...)
 	return true
 }
@@ -180,7 +180,8 @@ func (h *hunt) fewer(most int, found *[]cpuset.Set) {
 
 // choices runs every choice of size units, in the order of their ids, until enough were found. complete is false if the bound came first.
 func (h *hunt) choices(units []cpuset.Set, size, enough int, found func(cpuset.Set)) (n int, complete bool) {
-	if !affordable(len(units), size, MaxRuns-h.runs) {
+	if !affordable(len(units), size, h.most-h.runs) {
+		h.cut = true
 		return 0, false
 	}
 	var walk func(from, missing int, set cpuset.Set)
@@ -248,6 +249,9 @@ func (h *hunt) memory(free cpuset.Set) bool {
 	}
 	names := slices.Sorted(maps.Keys(types))
 	for _, mask := range masks {
+		if h.runs >= h.most {
+			return false
+		}
 		var blocks []memorymanager.Block
 		for _, n := range s.memory {
 			for _, t := range n.Tables {

@@ -129,6 +129,53 @@ func TestMergeLeavesNothingOut(t *testing.T) {
 	})
 }
 
+func TestMergeSets(t *testing.T) {
+	r := rules(t)
+	rapid.Check(t, func(t *rapid.T) {
+		const nodes = 4
+		options := map[string]string{PreferClosestNUMANodes: fmt.Sprint(rapid.Bool().Draw(t, "closest"))}
+		m, errs := New(machine(nodes, true), Config{Policy: BestEffort, Scope: PodScope, Options: options}, r)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		one := rapid.Custom(func(t *rapid.T) hint.Hint {
+			h := hint.Hint{Preferred: rapid.IntRange(0, 2).Draw(t, "preferred") == 0, Aligned: rapid.IntRange(0, 5).Draw(t, "aligned") > 0}
+			if h.Aligned {
+				// One bit more than there are nodes.
+				h.Mask = hint.Mask(rapid.IntRange(0, 1<<(nodes+1)-1).Draw(t, "mask"))
+			}
+			return h
+		})
+		lists := rapid.SliceOfN(rapid.SliceOfN(one, 1, 5), 1, 4).Draw(t, "lists")
+		want := m.foldAll(lists)
+		m.merger = merger{lists: lists, within: maxOfMin(lists)}
+		m.mergeSets()
+		if got, err := m.merged(); err != nil || got != want {
+			t.Fatalf("got %+v, %v; want %+v", got, err, want)
+		}
+	})
+}
+
+// TestMergeOfManyNodes has 2³² choices of which none is preferred.
+func TestMergeOfManyNodes(t *testing.T) {
+	options := map[string]string{MaxAllowableNUMANodes: "16"}
+	m, errs := New(machine(16, true), Config{Policy: Restricted, Scope: PodScope, Options: options}, rules(t))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var a, b []hint.Hint
+	for mask := hint.Mask(1); mask < 1<<16; mask++ {
+		a = append(a, hint.Hint{Mask: mask, Aligned: true, Preferred: mask.Count() == 1})
+		if mask.Count() > 4 {
+			b = append(b, hint.Hint{Mask: mask, Aligned: true, Preferred: mask.Count() == 5})
+		}
+	}
+	best, admit, err := m.Merge([][]hint.Hint{a, b})
+	if want := (hint.Hint{Mask: 0b11111, Aligned: true}); best != want || admit || err != nil {
+		t.Errorf("%+v, %v, %v; want %+v, refused", best, admit, err, want)
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	a, b := hint.Hint{Mask: 1, Aligned: true, Preferred: true}, hint.Hint{Mask: 2, Aligned: true, Preferred: true}
 	both := hint.Hint{Mask: 3, Aligned: true}

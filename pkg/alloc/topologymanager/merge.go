@@ -10,7 +10,11 @@ type merger struct {
 	best   hint.Hint
 	found  bool
 	err    error
+	walked int // choices
 }
+
+// maxWalked bounds the choices that are walked one by one. The kubelet walks all, and with so many would not come to an end.
+const maxWalked = 1 << 28
 
 // maxSeen is the number of nodes up to which it is noted which common nodes were gone on from already.
 const maxSeen = 10
@@ -32,12 +36,20 @@ func (m *Manager) seenBefore(i int, common hint.Mask) bool {
 
 func (m *Manager) merge(lists [][]hint.Hint) (hint.Hint, error) {
 	m.merger = merger{lists: lists, within: maxOfMin(lists)}
+	if many(lists) && m.all.Count() <= maxSets && m.orderFree() {
+		m.mergeSets()
+		return m.merged()
+	}
 	// Two lists give each pair once. Where the kubelet can crash, which choice it comes to first matters.
 	m.skip = len(lists) > 2 && m.all.Count() <= maxSeen && !m.closest
 	if m.skip {
 		m.seen = append(m.seen[:0], make([]bool, len(lists)<<maxSeen)...)
 	}
 	m.choose(0, m.all, 0, false, true)
+	return m.merged()
+}
+
+func (m *Manager) merged() (hint.Hint, error) {
 	if m.merger.err != nil {
 		return hint.Hint{}, m.merger.err
 	}
@@ -66,6 +78,10 @@ func maxOfMin(lists [][]hint.Hint) int {
 // those that are not preferred once one that is was found.
 func (m *Manager) choose(i int, common, first hint.Mask, named, preferred bool) {
 	if common == 0 || m.merger.err != nil || !preferred && m.merger.found && m.merger.best.Preferred {
+		return
+	}
+	if m.merger.walked++; m.merger.walked > maxWalked {
+		m.merger.err = hint.ErrWouldHang
 		return
 	}
 	if i == len(m.merger.lists) {
