@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// maxBytes bounds the stripped linux/amd64 binary.
-const maxBytes = 32_000_000
+// maxBytes bounds the stripped linux/amd64 binary: 32 MiB.
+const maxBytes = 32 << 20
 
 // templateWalk is what executing a template of text/template or html/template
 // comes down to; Execute itself may be inlined. It calls methods by name, so
