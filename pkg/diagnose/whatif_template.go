@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/noderes/kubectl-noderes/pkg/alloc"
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
 // Template is a pod that could come, and where it was read.
@@ -78,7 +79,14 @@ func templatesOf(document []byte, source string, nested bool) ([]Template, error
 		Template          corev1.PodTemplateSpec `json:"template"`
 		Items             []json.RawMessage      `json:"items"`
 	}
-	if err := yaml.Unmarshal(document, &object); err != nil {
+	asJSON, err := yaml.YAMLToJSON(document)
+	if err == nil {
+		if err := snapshot.CheckQuantities(asJSON); err != nil {
+			return nil, err
+		}
+		err = yaml.Unmarshal(asJSON, &object)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("not an object in YAML or JSON: %w", err)
 	}
 	if strings.HasSuffix(object.Kind, "List") {
@@ -99,7 +107,6 @@ func templatesOf(document []byte, source string, nested bool) ([]Template, error
 		return out, nil
 	}
 	template := object.Template
-	var err error
 	switch object.Kind {
 	case "Pod":
 		template.ObjectMeta = object.ObjectMeta

@@ -36,7 +36,7 @@ func TestTemplates(t *testing.T) {
 		{limited("memory", "16Ei"), "!limits[memory] 2^63-1 or more is more than the kubelet can count (it must be below 2^63-1)"},
 		{limited("memory", "9223372036854775808"), "!is more than the kubelet can count"},
 		{limited("memory", "1e30"), "!is more than the kubelet can count"},
-		{limited("memory", "1e999999999"), "!is more than the kubelet can count"},
+		{limited("memory", "1e999999999"), "!document 1: a quantity out of range"},
 		{limited("memory", "7Ei"), "default/a"},
 		{limited("cpu", "9223372036854775"), "default/a"},
 		{limited("example.com/gpu", "500m"), "!is not a whole number"},

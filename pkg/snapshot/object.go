@@ -101,6 +101,9 @@ func decodeItem[T any, P object[T]](raw []byte, want schema.GroupVersionKind) (*
 	if !bytes.HasPrefix(raw, []byte("{")) {
 		return nil, fmt.Errorf("not an object: %s", quote(raw))
 	}
+	if err := CheckQuantities(raw); err != nil {
+		return nil, err
+	}
 	item := new(T)
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, item)
 	if err != nil {

@@ -69,3 +69,23 @@ func TestHints(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the file says, it is read or refused, and its nodes fit a mask.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(twoNodes))
+	f.Add([]byte(`{"list":{"pod_resources":[{"containers":[{"cpu_ids":[-1,9e99]}]}]}}`))
+	f.Add([]byte(`{"allocatable":{"devices":[{"topology":{"nodes":[{"ID":63},{"ID":-1}]}}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Read(data)
+		if err != nil {
+			return
+		}
+		for _, d := range r.Devices {
+			for _, id := range d.Nodes {
+				if id < 0 || id > 63 {
+					t.Errorf("device %q on NUMA node %d", d.ID, id)
+				}
+			}
+		}
+	})
+}
