@@ -297,7 +297,7 @@ func (n *Node) merge(a *activePod, c *alloc.ContainerRequests, tr *trace.Trace) 
 
 	best, admit, err := n.topology.Merge(n.lists)
 	if tr != nil && err == nil {
-		tr.Add(trace.Step{Container: container, Merge: &trace.Merge{Best: best, Admit: admit}})
+		tr.Add(trace.Step{Container: container, Merge: &trace.Merge{Best: best, Admit: admit, Lost: lost(n.lists, best)}})
 	}
 	return best, admit, err
 }

@@ -29,7 +29,28 @@ type Hints struct {
 type Merge struct {
 	Best  hint.Hint
 	Admit bool
+	// Lost are the offered hints on other nodes than the best, in the order of the offers.
+	Lost []Lost
 }
+
+// Lost is an offered hint that was not chosen. List counts the resources of all providers before it in this merge, those without a
+// preference among them.
+type Lost struct {
+	List int
+	Hint hint.Hint
+	Why  Loss
+}
+
+// Loss is why a hint was not chosen.
+type Loss string
+
+const (
+	NoCommonNode  Loss = "another resource has no hint with one of its NUMA nodes"
+	NotPreferred  Loss = "it is not preferred, and a choice that is exists"
+	NotAgreed     Loss = "not every resource prefers exactly its NUMA nodes"
+	Beaten        Loss = "preferred as well, but on more, higher numbered or more distant NUMA nodes"
+	NonePreferred Loss = "no choice of all resources is preferred; then the size that is needed decides, and the narrower"
+)
 
 // Level is the unit in which CPUs were taken.
 type Level string
