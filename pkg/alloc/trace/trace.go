@@ -29,7 +29,7 @@ type Hints struct {
 type Merge struct {
 	Best  hint.Hint
 	Admit bool
-	// Lost are the offered hints on other nodes than the best, in the order of the offers.
+	// Lost are the offered hints on other nodes than the best, in the order of the offers; of very many the first.
 	Lost []Lost
 }
 
