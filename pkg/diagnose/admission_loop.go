@@ -202,7 +202,7 @@ func (n *nodeCase) loop(g refusedGroup, subject report.Subject) (report.Finding,
 		does = fmt.Sprintf("%s created pods that the kubelet of %s refused: %d%s, %s. The last came %s before the reading, and no controller waits so long with the next: it has stopped, or what it made since is gone.",
 			what, of, count, within(g.first, g.last), reasonCounts(reasons), quiet.Round(time.Second))
 	}
-	f := newFinding(report.AdmissionLoop, confidence, subject,
+	f := report.NewFinding(report.AdmissionLoop, confidence, subject,
 		fmt.Sprintf("%s A refused pod is not tried again; the controller replaces it, and the scheduler, which sees sums and not NUMA nodes or cores, can send the next one to the same place.", does))
 	f.Because = append(f.Because, report.Evidence{Source: "api:pods/" + first.Namespace + "/" + first.Name, Field: "metadata.ownerReferences[controller]", Value: g.owner.Kind + " " + g.owner.Name, Means: fmt.Sprintf("of %s", plural(len(g.pods), "refused pod"))})
 	const most = 5

@@ -103,6 +103,10 @@ func (run caseRun) report(t *testing.T, dir string, s *snapshot.Snapshot) report
 		r, err = Pod(s, run.Args[4], run.Args[2], o)
 	case len(run.Args) == 3 && run.Args[1] == "node":
 		r, err = Node(s, run.Args[2], o)
+	case len(run.Args) == 3 && run.Args[1] == "nodepool":
+		r, err = NodePool(s, run.Args[2], o)
+	case len(run.Args) == 2 && run.Args[0] == "budgets":
+		r, err = Budgets(s, run.Args[1], o)
 	default:
 		t.Fatalf("arguments %q", run.Args)
 	}

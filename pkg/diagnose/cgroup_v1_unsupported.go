@@ -22,7 +22,7 @@ func (n *nodeCase) cgroupV1(subject report.Subject) []report.Finding {
 	if n.mode == cgroup.Hybrid {
 		what = "the hybrid of cgroup v1 and v2"
 	}
-	f := newFinding(report.CgroupV1Unsupported, report.Proven, subject,
+	f := report.NewFinding(report.CgroupV1Unsupported, report.Proven, subject,
 		fmt.Sprintf("Node %s runs %s: its files have other names, units and meanings, and no figure is read from them.", n.name, what),
 		n.fileEvidence("sys/fs/cgroup", "", what, "no cgroup.controllers at the root of the hierarchy"))
 	f.Remedies = []report.Remedy{{

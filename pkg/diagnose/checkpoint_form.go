@@ -53,7 +53,7 @@ func repeatsWrong(sums []checkpoint.Checksum) bool { return len(sums) > 1 && !su
 
 func (n *nodeCase) formFinding(path, manager string, version int, why string) report.Finding {
 	file := "/" + path
-	f := newFinding(report.KubeletCheckpointInvalid, report.Proven, n.subject(),
+	f := report.NewFinding(report.KubeletCheckpointInvalid, report.Proven, n.subject(),
 		fmt.Sprintf("The %s's checkpoint %s is of form %d (%s): a kubelet of 1.%d does not read it and does not start.", manager, file, version, why, n.rules.Minor),
 		n.fileEvidence(path, "form", fmt.Sprint(version), notRestored(checkpoint.ErrCorrupt.Error(), manager, file)))
 	if n.object != nil {

@@ -32,7 +32,7 @@ func (n *nodeCase) stateFindings() []report.Finding {
 func (n *nodeCase) cpuStateFinding(fault startFault) report.Finding {
 	state, _ := n.cpuState()
 	all := state.AllCPUs()
-	f := newFinding(report.KubeletCheckpointInvalid, report.Proven, n.subject(),
+	f := report.NewFinding(report.KubeletCheckpointInvalid, report.Proven, n.subject(),
 		fmt.Sprintf("The CPU manager's checkpoint /%s does not fit the machine and its configuration, and the kubelet %s: %s.", cpuStatePath, n.startVerb(), fault.message),
 		n.fileEvidence(cpuStatePath, "defaultCpuSet", state.Default.String(), "the shared pool; the kubelet's words: "+fault.message+"; invalid state, please drain node and remove policy state file"))
 	missing := cpuset.Set{}
@@ -81,7 +81,7 @@ func (n *nodeCase) weakenState(f *report.Finding, fault startFault, between bool
 		f.Summary += " Whether it does hangs on the random order of a map, and changes from one start to the next."
 	case between && known && up:
 		f.Confidence = report.Likely
-		n.gaps.lack("nodes/"+n.name+"/root/"+cpuStatePath, "read once, while the kubelet runs", "whether the file was read between two of its writes", "read it again")
+		n.gaps.Lack("nodes/"+n.name+"/root/"+cpuStatePath, "read once, while the kubelet runs", "whether the file was read between two of its writes", "read it again")
 	case !n.rulesExact:
 		f.Confidence = report.Likely
 	}
@@ -103,7 +103,7 @@ func (n *nodeCase) cpusSource() string {
 }
 
 func (n *nodeCase) memoryStateFinding(fault startFault) report.Finding {
-	f := newFinding(report.KubeletCheckpointInvalid, report.Proven, n.subject(),
+	f := report.NewFinding(report.KubeletCheckpointInvalid, report.Proven, n.subject(),
 		fmt.Sprintf("The memory manager's checkpoint /%s does not fit the machine and its configuration, and the kubelet %s: %s.", memoryStatePath, n.startVerb(), fault.message))
 	f.Because = n.machineStateDiffers()
 	if len(f.Because) == 0 {

@@ -50,7 +50,7 @@ func containerStartOOM(c *podCase) []report.Finding {
 			}
 			continue
 		}
-		f := newFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
+		f := report.NewFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
 			fmt.Sprintf("Container %s cannot start: %s of the pod's limit of %s is taken although it does not run (%s), %s of it tmpfs%s.",
 				k.Name, bytes(current), bothBytes(limit), percent(float64(current)/float64(limit)), bothBytes(shmem), c.volumesText(", of ")))
 		if float64(shmem) >= tmpfsShare*float64(limit) {
@@ -85,7 +85,7 @@ func containerStartOOM(c *podCase) []report.Finding {
 func (c *podCase) startLimitTooLow(k container) report.Finding {
 	e := c.oom()
 	limit := quantityOrNone(k.Resources.Limits, corev1.ResourceMemory)
-	f := newFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
+	f := report.NewFinding(report.ContainerStartOOM, report.Likely, c.subject(k.Name),
 		fmt.Sprintf("Container %s cannot start: the runtime says that its own first process was OOM-killed while it set the container up; its memory limit of %s is too small for a start, or something left behind takes the room.", k.Name, limit),
 		c.endEvidence(k, clip(k.end().Message)),
 		c.podField(k.field("spec")+".resources.limits.memory", limit, "the runtime's own start needs some MiB of it"))

@@ -152,9 +152,9 @@ func (c *podCase) readPressure(w *contention) bool {
 		if l.rateErr == nil && l.rate.UsedCPUs >= runnableShare {
 			costs := "whether " + l.label() + " waits for a CPU that others use"
 			if errors.Is(err, fs.ErrNotExist) {
-				c.gaps.lack(c.filePath(file), "NotFound: the kernel keeps no pressure stall information", costs, "boot with psi=1")
+				c.gaps.Lack(c.filePath(file), "NotFound: the kernel keeps no pressure stall information", costs, "boot with psi=1")
 			}
-			c.gaps.miss(c.filePath(file), err, costs, "boot with psi=1")
+			c.gaps.Miss(c.filePath(file), err, costs, "boot with psi=1")
 		}
 		return false
 	}
@@ -186,7 +186,7 @@ func (c *podCase) readTimes(w *contention) {
 	before, err := cgroup.ReadCPUTimes(c.first.Files)
 	after, errAfter := cgroup.ReadCPUTimes(c.last.Files)
 	if err = cmp.Or(err, errAfter); err != nil {
-		c.gaps.miss(c.filePath("proc/stat"), err, "whether the CPUs that "+w.own().label()+" waits for are busy", "the node pod")
+		c.gaps.Miss(c.filePath("proc/stat"), err, "whether the CPUs that "+w.own().label()+" waits for are busy", "the node pod")
 		return
 	}
 	w.before, w.after = before, after

@@ -32,7 +32,7 @@ func cpuInitThrottled(c *podCase) []report.Finding {
 			continue
 		}
 		if age, ok := c.startThrottled(k); ok {
-			f := newFinding(report.CPUInitThrottled, report.Proven, c.subject(k.Name),
+			f := report.NewFinding(report.CPUInitThrottled, report.Proven, c.subject(k.Name),
 				fmt.Sprintf("Container %s was throttled only while it started: in %d of %s (%s) of its first %s, and in none of %s since.",
 					k.Name, own.life.Throttled-own.rate.Throttled, plural(own.life.Periods-own.rate.Periods, "period"), percent(ratio(own.life.Throttled-own.rate.Throttled, own.life.Periods-own.rate.Periods)),
 					age.Round(time.Second), plural(own.rate.Periods, "period")))
@@ -86,7 +86,7 @@ func (c *podCase) runningInitThrottled(k containerCPU, l *cpuLevel, sure bool) r
 	if sure {
 		confidence = report.Proven
 	}
-	f := newFinding(report.CPUInitThrottled, confidence, c.subject(k.Name),
+	f := report.NewFinding(report.CPUInitThrottled, confidence, c.subject(k.Name),
 		fmt.Sprintf("Init container %s is throttled in %d of %s (%s) %s: the pod starts later for its limit of %s, which ends with it.",
 			k.Name, t.Throttled, plural(t.Periods, "period"), percent(t.Ratio), window, cores(float64(l.max.Quota)/float64(l.max.Period))))
 	f.Because = c.throttleEvidence(l)
@@ -159,7 +159,7 @@ func (c *podCase) goneInitThrottled() []report.Finding {
 	if len(inits) == 1 {
 		subject, who = c.subject(inits[0].Name), "init container "+inits[0].Name
 	}
-	f := newFinding(report.CPUInitThrottled, report.Proven, subject,
+	f := report.NewFinding(report.CPUInitThrottled, report.Proven, subject,
 		fmt.Sprintf("The pod's quota of %s throttled its %s in at least %s while the pod started; the cgroups that stand now cannot have used so much.",
 			cores(float64(pod.max.Quota)/float64(pod.max.Period)), who, plural(atLeast, "period")))
 	f.Because = c.throttleEvidence(pod)

@@ -86,7 +86,7 @@ func (k *containerCPU) own() *cpuLevel { return k.levels[0] }
 func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group, wants func() []cgroup.FileValues) *cpuLevel {
 	l := &cpuLevel{kind: kind, name: name, group: g}
 	if l.max, l.maxErr = g.CPUMax(); l.maxErr != nil && g.Path != "/" {
-		n.gaps.miss(n.filePath(g.File("cpu.max")), l.maxErr, "the CPU limit in force at "+string(kind)+" "+name, "")
+		n.gaps.Miss(n.filePath(g.File("cpu.max")), l.maxErr, "the CPU limit in force at "+string(kind)+" "+name, "")
 		if wants != nil {
 			l.max, l.assumed = assumedMax(wants())
 		}
@@ -96,7 +96,7 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group, want
 			l.rateErr = l.statErr
 			return l
 		}
-		n.gaps.miss(n.filePath(g.File("cpu.stat")), l.statErr, "whether "+string(kind)+" "+name+" is throttled", "")
+		n.gaps.Miss(n.filePath(g.File("cpu.stat")), l.statErr, "whether "+string(kind)+" "+name+" is throttled", "")
 		l.rateErr = l.statErr
 		return l
 	}
@@ -115,7 +115,7 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group, want
 	before, err := cgroup.Group{FS: n.first.Files, Path: g.Path}.CPUStat()
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) && !isAbsent(err) {
-			n.gaps.miss(n.filePath(g.File("cpu.stat")), err, "the first of two samples of "+string(kind)+" "+name, "")
+			n.gaps.Miss(n.filePath(g.File("cpu.stat")), err, "the first of two samples of "+string(kind)+" "+name, "")
 		}
 		return l
 	}
@@ -133,9 +133,9 @@ func (n *nodeCase) cpuLevel(kind cgroup.Level, name string, g cgroup.Group, want
 	}
 	switch {
 	case l.rateErr != nil:
-		n.gaps.lack(n.filePath(g.File("cpu.stat")), l.rateErr.Error(), "how often "+l.label()+" was throttled between the samples", "two new samples")
+		n.gaps.Lack(n.filePath(g.File("cpu.stat")), l.rateErr.Error(), "how often "+l.label()+" was throttled between the samples", "two new samples")
 	case l.limited() && tooFew(l.rate):
-		n.gaps.lack(n.filePath(g.File("cpu.stat")), fmt.Sprintf("%s in the sample, too few to tell", plural(l.rate.Periods, "period")),
+		n.gaps.Lack(n.filePath(g.File("cpu.stat")), fmt.Sprintf("%s in the sample, too few to tell", plural(l.rate.Periods, "period")),
 			"whether "+l.label()+" is throttled", "a longer sample")
 	}
 	return l

@@ -73,7 +73,7 @@ func (c *podCase) belowFloor(subject report.Subject, what, field string, milli i
 		quota = least
 	}
 	acts := cgroup.QuotaToMilliCPU(quota, period)
-	f := newFinding(report.CPULimitBelowFloor, confidence, subject,
+	f := report.NewFinding(report.CPULimitBelowFloor, confidence, subject,
 		fmt.Sprintf("%s has a CPU limit of %s, which acts as %dm: a quota is at least %s in each period of %s.", what, limit, acts, usec(float64(least)), usec(float64(period))))
 	f.Because = append([]report.Evidence{c.podField(field, limit, "the limit")}, source...)
 	f.Arithmetic = fmt.Sprintf("%dm × %d µs / 1000 = %d µs, at least %d µs; %d µs / %d µs = %s", milli, period, milli*int64(period)/1000, least, quota, period, cores(float64(quota)/float64(period)))

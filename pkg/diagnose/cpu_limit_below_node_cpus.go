@@ -29,7 +29,7 @@ func cpuLimitBelowNodeCPUs(c *podCase) []report.Finding {
 			continue
 		}
 		run := quota / float64(cpus)
-		f := newFinding(report.CPULimitBelowNodeCPUs, report.Possible, c.subject(k.Name),
+		f := report.NewFinding(report.CPULimitBelowNodeCPUs, report.Possible, c.subject(k.Name),
 			fmt.Sprintf("Container %s may use %s of %d CPUs: a runtime that starts one thread per CPU runs for %s of each %s and stands still for %s.",
 				k.Name, cores(quota/period), cpus, usec(run), usec(period), usec(period-run)),
 			c.fileEvidence(own.group.File("cpu.max"), "", own.max.String(), "quota and period in µs"),

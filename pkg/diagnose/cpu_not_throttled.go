@@ -89,7 +89,7 @@ func (c *podCase) quiet(k containerCPU) (answer, report.Finding) {
 	if _, sampled := k.own().best(); k.own().limited() && !sampled {
 		confidence = report.Likely
 	}
-	return yes, newFinding(report.CPUNotThrottled, confidence, c.subject(k.Name),
+	return yes, report.NewFinding(report.CPUNotThrottled, confidence, c.subject(k.Name),
 		fmt.Sprintf("Container %s is not throttled: %s.", k.Name, said), because...)
 }
 

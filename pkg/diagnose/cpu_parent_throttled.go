@@ -43,7 +43,7 @@ func cpuParentThrottled(c *podCase) []report.Finding {
 		if sampled {
 			window = "within " + usec(float64(t.WallUsec))
 		}
-		f := newFinding(report.CPUParentThrottled, confidence, c.subject(k.Name),
+		f := report.NewFinding(report.CPUParentThrottled, confidence, c.subject(k.Name),
 			fmt.Sprintf("Container %s is held back by %s, which was throttled in %d of %s (%s) %s; its own quota does not throttle it.",
 				k.Name, worst.label(), t.Throttled, plural(t.Periods, "period"), percent(t.Ratio), window))
 		f.Because = append(c.throttleEvidence(worst), c.throttleEvidence(own)...)

@@ -26,7 +26,7 @@ func cpuQuotaOnExclusiveCPUs(c *podCase) []report.Finding {
 		case t.Periods > 0:
 			summary += fmt.Sprintf("; it throttled %d of %s (%s) since the container's cgroup was made", t.Throttled, plural(t.Periods, "period"), percent(t.Ratio))
 		}
-		f := newFinding(report.CPUQuotaOnExclusiveCPUs, report.Proven, c.subject(k.Name), summary+".")
+		f := report.NewFinding(report.CPUQuotaOnExclusiveCPUs, report.Proven, c.subject(k.Name), summary+".")
 		f.Because = append(c.throttleEvidence(own), c.ownershipEvidence(k.Name)...)
 		if state, err := c.cpuState(); err != nil {
 			f.Confidence = report.Likely // a corrupt checkpoint says it

@@ -90,7 +90,7 @@ func (c *podCase) quotaFinding(k containerCPU, l *cpuLevel, meters []*cpuLevel) 
 		code = report.CPUQuotaBurstThrottled
 		why = fmt.Sprintf("average use is below the limit (%s of the quota of those periods): bursts spend the quota of %s before the period of %s ends", percent(t.UsedOfQuota), usec(quota), usec(period))
 	}
-	f := newFinding(code, confidence, c.subject(k.Name), fmt.Sprintf("Container %s is %s; %s.", k.Name, throttled, why))
+	f := report.NewFinding(code, confidence, c.subject(k.Name), fmt.Sprintf("Container %s is %s; %s.", k.Name, throttled, why))
 	for _, m := range meters {
 		f.Because = append(f.Because, c.throttleEvidence(m)...)
 	}

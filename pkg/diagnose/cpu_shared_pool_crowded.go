@@ -37,7 +37,7 @@ func cpuSharedPoolCrowded(c *podCase) []report.Finding {
 		if judged[k.Name] || c.ownsCPUs(c.uid, k.Name) || k.init && !k.sidecar || !k.running() {
 			continue
 		}
-		f := newFinding(report.CPUSharedPoolCrowded, report.Likely, c.subject(k.Name),
+		f := report.NewFinding(report.CPUSharedPoolCrowded, report.Likely, c.subject(k.Name),
 			fmt.Sprintf("Container %s shares %s with requests of %s, more than there are; whether it waits was not read.", k.Name, pool.text(), milliText(pool.milli)))
 		f.Because = c.poolEvidence(pool)
 		f.Arithmetic = pool.arithmetic()
@@ -53,7 +53,7 @@ func nodePoolCrowded(n *nodeCase) []report.Finding {
 	if !ok || !pool.tooSmall() {
 		return nil
 	}
-	f := newFinding(report.CPUSharedPoolCrowded, report.Proven, n.subject(),
+	f := report.NewFinding(report.CPUSharedPoolCrowded, report.Proven, n.subject(),
 		fmt.Sprintf("The containers without CPUs of their own share %s, and request %s: exclusive CPUs have left less than was promised to them.", pool.text(), milliText(pool.milli)))
 	f.Because = n.poolEvidence(pool)
 	f.Arithmetic = pool.arithmetic()
@@ -95,7 +95,7 @@ func (c *podCase) crowdedFinding(w contention, p poolState, confidence report.Co
 	default:
 		summary += fmt.Sprintf(", %s busy, while %s of %s that others own (%s) were idle", percent(w.busy), cores(w.idleOf(p.owned())), plural(int64(p.exclusive.Size()), "CPU"), p.exclusive)
 	}
-	f := newFinding(report.CPUSharedPoolCrowded, confidence, c.subject(w.Name), summary+".")
+	f := report.NewFinding(report.CPUSharedPoolCrowded, confidence, c.subject(w.Name), summary+".")
 	f.Because = append(f.Because, w.pressure...)
 	f.Because = append(f.Because, w.times...)
 	f.Because = append(f.Because, c.usedEvidence(w)...)

@@ -88,7 +88,7 @@ func (c *podCase) starvedFinding(w contention, confidence report.Confidence) rep
 	if names := w.biggest(); len(names) > 0 {
 		summary += "; most went to " + join(names)
 	}
-	f := newFinding(report.CPUStarvedByWeight, confidence, c.subject(w.Name), summary+".")
+	f := report.NewFinding(report.CPUStarvedByWeight, confidence, c.subject(w.Name), summary+".")
 	f.Because = append(f.Because, w.pressure...)
 	f.Because = append(f.Because, w.times...)
 	f.Because = append(f.Because, c.usedEvidence(w)...)
@@ -99,7 +99,7 @@ func (c *podCase) starvedFinding(w contention, confidence report.Confidence) rep
 	f.Arithmetic = w.shareText()
 	f.Remedies = c.starvedRemedies(w)
 	if !w.sampled || !w.complete() {
-		c.gaps.lack("nodes/"+c.name+"/samples", "the use or weight of some siblings was not read twice", "which siblings of "+w.own().label()+" use the CPUs, and how much", "two samples")
+		c.gaps.Lack("nodes/"+c.name+"/samples", "the use or weight of some siblings was not read twice", "which siblings of "+w.own().label()+" use the CPUs, and how much", "two samples")
 	}
 	return f
 }

@@ -26,7 +26,7 @@ func cpuThrottleHistoryOnly(c *podCase) []report.Finding {
 		if _, start := c.startThrottled(k); start {
 			continue // that is what it was
 		}
-		f := newFinding(report.CPUThrottleHistoryOnly, report.Proven, c.subject(k.Name),
+		f := report.NewFinding(report.CPUThrottleHistoryOnly, report.Proven, c.subject(k.Name),
 			fmt.Sprintf("Container %s was throttled in %d of %s (%s) since its cgroup was made, but in %d of %s of the sample of %s.",
 				k.Name, own.life.Throttled, plural(own.life.Periods, "period"), percent(own.life.Ratio),
 				own.rate.Throttled, plural(own.rate.Periods, "period"), usec(float64(c.wallUsec))))

@@ -46,7 +46,7 @@ func cpuWeightFormulasDiffer(c *podCase) []report.Finding {
 	if len(seen) < 2 {
 		return nil
 	}
-	f := newFinding(report.CPUWeightFormulasDiffer, report.Proven, c.subject(""),
+	f := report.NewFinding(report.CPUWeightFormulasDiffer, report.Proven, c.subject(""),
 		fmt.Sprintf("Containers of this pod got their cpu.weight by different formulas (%s linear, %s quadratic): under contention their shares are not in the proportion of their requests.",
 			seen[linear], seen[quadratic]), because...)
 	f.Remedies = []report.Remedy{{

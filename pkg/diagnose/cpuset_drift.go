@@ -57,7 +57,7 @@ func podCPUSetDrift(c *podCase) []report.Finding {
 			confidence = report.Possible
 			summary += fmt.Sprintf("; it started %s before the reading, within one reconcile period of %s", age.Round(time.Second), c.reconcilePeriod())
 		}
-		f := newFinding(report.CPUSetDrift, confidence, c.subject(k.Name), summary+".",
+		f := report.NewFinding(report.CPUSetDrift, confidence, c.subject(k.Name), summary+".",
 			c.fileEvidence(file, "", live, "the cgroup"))
 		if owns {
 			f.Because = append(f.Because, c.ownershipEvidence(k.Name)...)

@@ -37,7 +37,7 @@ func crashLoopBackOff(c *podCase) []report.Finding {
 
 func (c *podCase) backOffFinding(k container, rule kubeletconfig.RestartBackOff) report.Finding {
 	waiting := k.status.State.Waiting
-	f := newFinding(report.CrashLoopBackOff, report.Proven, c.subject(k.Name), "")
+	f := report.NewFinding(report.CrashLoopBackOff, report.Proven, c.subject(k.Name), "")
 	f.Because = append(f.Because, c.podField(k.field("status")+".state.waiting", waiting.Reason, waiting.Message))
 	end := k.end()
 	delay, said := backOffDelay(waiting.Message)
@@ -51,7 +51,7 @@ func (c *podCase) backOffFinding(k container, rule kubeletconfig.RestartBackOff)
 
 // backOffDue speaks of a container that ended and is not yet said to wait.
 func (c *podCase) backOffDue(k container, rule kubeletconfig.RestartBackOff) report.Finding {
-	f := newFinding(report.CrashLoopBackOff, report.Likely, c.subject(k.Name), "")
+	f := report.NewFinding(report.CrashLoopBackOff, report.Likely, c.subject(k.Name), "")
 	end := k.status.State.Terminated
 	delay := rule.Delay(int(k.status.RestartCount) + 1)
 	if ranLong(end) {

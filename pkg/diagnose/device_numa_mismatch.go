@@ -23,7 +23,7 @@ func deviceNUMAMismatch(c *podCase) []report.Finding {
 			continue
 		}
 		var names []string
-		f := newFinding(report.DeviceNUMAMismatch, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
+		f := report.NewFinding(report.DeviceNUMAMismatch, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		for _, d := range far {
 			names = append(names, fmt.Sprintf("%s %s on %s %s", clip(d.Resource), clip(d.ID), noun(len(d.Nodes), "node"), idList(d.Nodes)))
 			f.Because = append(f.Because, report.Evidence{Source: podResourcesSource, Field: "list " + clip(d.Resource), Value: clip(d.ID), Means: "NUMA node " + idList(d.Nodes)})

@@ -22,7 +22,7 @@ func (n *nodeCase) readDevices() (*podresources.Resources, error) {
 	}
 	r, err := podresources.Read(data)
 	if err != nil {
-		n.gaps.miss("nodes/"+n.name+"/podresources.json", err, "where the node's devices are", "")
+		n.gaps.Miss("nodes/"+n.name+"/podresources.json", err, "where the node's devices are", "")
 	}
 	return r, err
 }

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	// Set supposes other settings of the kubelet, or another version. It is for
 	// nodes: what the kubelet's start with them would do.
 	Set Settings
+	// Shrink is what is supposed of Karpenter and the Cluster Autoscaler.
+	Shrink shrink.Options
 }
 
 // Pod explains one pod. Without a namespace the only pod of that name is
@@ -66,7 +69,7 @@ func Pod(s *snapshot.Snapshot, namespace, name string, o Options) (report.Report
 		Findings:   findings,
 		Placement:  c.placement(),
 		Resources:  c.resources(),
-		Gaps:       n.gaps.list(),
+		Gaps:       n.gaps.List(),
 	}, nil
 }
 
@@ -91,6 +94,9 @@ func Node(s *snapshot.Snapshot, name string, o Options) (report.Report, error) {
 		findings, versions.Replay = supposed, c.versions().Replay
 	}
 	findings = append(findings, nodeHealthy(n, findings)...)
+	removal := shrink.Read(s, n.at, n.gaps, o.Shrink)
+	findings = append(findings, removal.Node(name)...)
+	versions.Karpenter = removal.Version()
 	order(findings)
 	uid := ""
 	if n.object != nil {
@@ -104,7 +110,7 @@ func Node(s *snapshot.Snapshot, name string, o Options) (report.Report, error) {
 		Versions:   versions,
 		Findings:   findings,
 		Placement:  n.placement(n.pods),
-		Gaps:       n.gaps.list(),
+		Gaps:       n.gaps.List(),
 	}, nil
 }
 

@@ -41,7 +41,7 @@ func (e *effort) wasCut() bool { return e != nil && e.cut }
 // noteCut says in the gaps that a search was cut.
 func (n *nodeCase) noteCut(cut bool, what, costs string) {
 	if topo, err := n.topo(); cut && err == nil {
-		n.gaps.lack("nodes/"+n.name+" ("+what+")",
+		n.gaps.Lack("nodes/"+n.name+" ("+what+")",
 			fmt.Sprintf("the search was cut: on %d NUMA nodes each admission goes through up to 2^%[1]d sets of them", len(topo.NUMANodes)), costs, "")
 	}
 }

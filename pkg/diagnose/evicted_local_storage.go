@@ -71,7 +71,7 @@ func evictedLocalStorage(c *podCase) []report.Finding {
 	if !t.at.IsZero() {
 		summary += " at " + utc(t.at)
 	}
-	f := newFinding(report.EvictedLocalStorage, report.Proven, subject, fmt.Sprintf("%s: %s (%s count). It is a limit of the pod's own: neither the node's disk nor memory was short.", summary, t.what(), counted))
+	f := report.NewFinding(report.EvictedLocalStorage, report.Proven, subject, fmt.Sprintf("%s: %s (%s count). It is a limit of the pod's own: neither the node's disk nor memory was short.", summary, t.what(), counted))
 	f.Because = append(c.evictionEvidence(t), evidence...)
 	f.Arithmetic = arithmetic
 	f.Remedies = []report.Remedy{remedy}

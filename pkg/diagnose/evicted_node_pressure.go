@@ -44,7 +44,7 @@ func (c *podCase) evictedFinding(t evictionTry) report.Finding {
 	if rank != "" {
 		summary += "; " + rank
 	}
-	f := newFinding(report.EvictedNodePressure, report.Proven, c.subject(""), summary+". It is the kubelet's decision, no OOM kill.")
+	f := report.NewFinding(report.EvictedNodePressure, report.Proven, c.subject(""), summary+". It is the kubelet's decision, no OOM kill.")
 	if t.Kind == eviction.Unknown {
 		f.Confidence = report.Likely
 	}
@@ -110,7 +110,7 @@ func nodeEvictions(n *nodeCase) []report.Finding {
 	if !newest.at.IsZero() {
 		when = ", last at " + utc(newest.at)
 	}
-	f := newFinding(report.EvictedNodePressure, report.Proven, n.subject(), fmt.Sprintf(
+	f := report.NewFinding(report.EvictedNodePressure, report.Proven, n.subject(), fmt.Sprintf(
 		"The kubelet evicted %s%s: %s; %s%s.", plural(len(names), "pod"), when, newest.what(), join(names[:min(rows, len(names))]), more), because...)
 	for _, e := range n.eventsOf(n.mine, "EvictionThresholdMet") {
 		f.Because = append(f.Because, eventEvidence(e, "the kubelet began to evict"))

@@ -54,11 +54,11 @@ func (n *nodeCase) evictionNextFinding(p pressure, q evictionQueue, next evictio
 	if p.met() && !p.threshold.Soft {
 		when = "The kubelet evicts this pod next"
 	}
-	f := newFinding(report.EvictionNext, report.Likely, report.Subject{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
+	f := report.NewFinding(report.EvictionNext, report.Likely, report.Subject{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name},
 		fmt.Sprintf("%s: %s; pod %s/%s %s, first of %s%s.", when, p.text(), pod.Namespace, pod.Name, p.why(next), plural(len(q.order), "pod"), p.tied(q, place)))
 	if len(q.unknown) > 0 {
 		f.Confidence = report.Possible
-		n.gaps.lack("nodes/"+n.name+"/stats-summary.json", fmt.Sprintf("the use of %s is not known, among them %s", plural(len(q.unknown), "pod"), q.unknown[0]),
+		n.gaps.Lack("nodes/"+n.name+"/stats-summary.json", fmt.Sprintf("the use of %s is not known, among them %s", plural(len(q.unknown), "pod"), q.unknown[0]),
 			"another pod may stand before this one in the queue of eviction", "get nodes/proxy (kubelet /stats/summary)")
 	}
 	f.Because = append(f.Because, p.evidence...)
@@ -94,7 +94,7 @@ func (n *nodeCase) evictionNextFinding(p pressure, q evictionQueue, next evictio
 			"once met, the threshold stays so until "+p.amount(p.threshold.Until(p.capacity))+" is free"))
 	}
 	if !q.measured {
-		n.gaps.miss("nodes/"+n.name+"/stats-summary.json", n.statsErr(), "the ranking is computed from cgroups instead of the kubelet's own figures", "get nodes/proxy (kubelet /stats/summary)")
+		n.gaps.Miss("nodes/"+n.name+"/stats-summary.json", n.statsErr(), "the ranking is computed from cgroups instead of the kubelet's own figures", "get nodes/proxy (kubelet /stats/summary)")
 	}
 	f.Remedies = []report.Remedy{{
 		Summary: "Set requests near to use, so that pods which use more than they asked for go first, or give this pod a higher priority.",
@@ -183,12 +183,12 @@ func (n *nodeCase) pressureUnranked() []report.Finding {
 		if !ok || n.measures(conditionOf(signal)) {
 			continue
 		}
-		f := newFinding(report.EvictionNext, report.Likely, n.subject(), fmt.Sprintf(
+		f := report.NewFinding(report.EvictionNext, report.Likely, n.subject(), fmt.Sprintf(
 			"The node reports %s: the kubelet evicts pods until it is over; which one goes next cannot be told, as their use was not read.", conditionOf(signal)), condition)
 		for _, e := range n.eventsOf(n.mine, "EvictionThresholdMet") {
 			f.Because = append(f.Because, eventEvidence(e, "the kubelet began to evict"))
 		}
-		n.gaps.miss("nodes/"+n.name+"/stats-summary.json", n.statsErr(), "the signals of eviction and the queue of the pods", "get nodes/proxy (kubelet /stats/summary)")
+		n.gaps.Miss("nodes/"+n.name+"/stats-summary.json", n.statsErr(), "the signals of eviction and the queue of the pods", "get nodes/proxy (kubelet /stats/summary)")
 		f.Remedies = []report.Remedy{{
 			Summary: "Find the pods without a limit, or far above their request, and end or move them; the kubelet evicts by excess over the request, not by size.",
 		}}

@@ -182,7 +182,7 @@ func (n *nodeCase) pressures() []pressure {
 	}
 	thresholds, err := n.config.EvictionThresholds()
 	if err != nil {
-		n.gaps.lack("nodes/"+n.name+"/configz.json", err.Error(), "thresholds of eviction", "")
+		n.gaps.Lack("nodes/"+n.name+"/configz.json", err.Error(), "thresholds of eviction", "")
 	}
 	var out []pressure
 	for _, s := range n.evictionSignals() {

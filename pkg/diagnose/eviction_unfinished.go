@@ -60,7 +60,7 @@ func (c *podCase) unfinished() (report.Finding, bool) {
 	if len(exceeded) > 0 {
 		summary += "; the runtime did not kill it in time (ExceededGracePeriod)"
 	}
-	f := newFinding(report.EvictionUnfinished, report.Proven, c.subject(""), summary+". The event tells of an attempt, not of a result.")
+	f := report.NewFinding(report.EvictionUnfinished, report.Proven, c.subject(""), summary+". The event tells of an attempt, not of a result.")
 	f.Because = c.evictionEvidence(t)
 	if len(exceeded) > 0 {
 		f.Because = append(f.Because, eventEvidence(exceeded[len(exceeded)-1], "the pod was not dead 10 s, or one and a half grace periods, after the attempt"))

@@ -24,7 +24,7 @@ func evidenceMissing(c *podCase, findings []report.Finding) []report.Finding {
 	what := "its cgroups on node " + c.pod.Spec.NodeName + " were not read"
 	switch {
 	case c.pod.Spec.NodeName == "":
-		return []report.Finding{newFinding(report.EvidenceMissing, report.Proven, c.subject(""),
+		return []report.Finding{report.NewFinding(report.EvidenceMissing, report.Proven, c.subject(""),
 			"The pod is not assigned to a node: there is nothing on a node to explain yet.",
 			c.podField("spec.nodeName", "", "not scheduled"), c.podField("status.phase", string(c.pod.Status.Phase), ""))}
 	case c.ended():
@@ -32,7 +32,7 @@ func evidenceMissing(c *podCase, findings []report.Finding) []report.Finding {
 	case c.groupsErr == nil:
 		what = "what was read of its cgroups does not suffice"
 	}
-	f := newFinding(report.EvidenceMissing, report.Proven, c.subject(""),
+	f := report.NewFinding(report.EvidenceMissing, report.Proven, c.subject(""),
 		fmt.Sprintf("The data show the pod neither healthy nor ill: %s%s. The gaps say what is missing.", what, c.endsText("; ")),
 		append([]report.Evidence{c.podField("status.phase", string(c.pod.Status.Phase), "")}, c.endsEvidence()...)...)
 	return []report.Finding{f}
@@ -44,7 +44,7 @@ func (c *podCase) endedWithoutCause() report.Finding {
 	if c.pod.Status.Phase == corev1.PodSucceeded {
 		summary = "The pod has ended as it should (phase Succeeded) and its cgroups are gone."
 	}
-	return newFinding(report.EvidenceMissing, report.Proven, c.subject(""), summary,
+	return report.NewFinding(report.EvidenceMissing, report.Proven, c.subject(""), summary,
 		append([]report.Evidence{c.podField("status.phase", string(c.pod.Status.Phase), c.pod.Status.Reason)}, c.endsEvidence()...)...)
 }
 

@@ -22,7 +22,7 @@ func exclusiveCPUs(c *podCase) []report.Finding {
 			continue
 		}
 		summary := fmt.Sprintf("Container %s owns %s %s", k.Name, noun(set.Size(), "CPU"), set)
-		f := newFinding(report.ExclusiveCPUs, report.Proven, c.subject(k.Name), "")
+		f := report.NewFinding(report.ExclusiveCPUs, report.Proven, c.subject(k.Name), "")
 		f.Because = c.ownershipEvidence(k.Name)
 		if topo, err := c.topo(); err == nil {
 			text, evidence := c.layout(topo, set)

@@ -58,7 +58,7 @@ func exit137NotOOM(c *podCase) []report.Finding {
 		} else {
 			summary += "; who sent the signal is not in the data"
 		}
-		f := newFinding(report.Exit137NotOOM, confidence, c.subject(k.Name), summary+".")
+		f := report.NewFinding(report.Exit137NotOOM, confidence, c.subject(k.Name), summary+".")
 		f.Because = append(f.Because, c.endEvidence(k, "137 = 128 + 9: SIGKILL, whoever sent it"))
 		f.Because = append(f.Because, cause.evidence...)
 		f.Because = append(f.Because, because...)

@@ -142,7 +142,7 @@ func (c *podCase) placementContainers() []report.PlacementContainer {
 			p.Source = c.source(cpuStatePath)
 		} else if listed, ok := c.podResourcesCPUs(k.Name); ok && !stateKnown {
 			p.CPUs, p.Exclusive, p.NUMANodes, p.Source = text(listed), true, c.numaNodesOf(listed), podResourcesSource
-			c.gaps.lack(c.filePath(cpuStatePath)+" (PodResources instead)", "the checkpoint was not read", "the shared pool and the CPUs of normal init containers: PodResources names neither", "the node pod")
+			c.gaps.Lack(c.filePath(cpuStatePath)+" (PodResources instead)", "the checkpoint was not read", "the shared pool and the CPUs of normal init containers: PodResources names neither", "the node pod")
 		} else if stateKnown && state.PolicyName == "static" && !k.finished() {
 			p.CPUs, p.Source = text(state.Default), c.source(cpuStatePath)
 		}

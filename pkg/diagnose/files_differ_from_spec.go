@@ -139,7 +139,7 @@ func (n *nodeCase) compare(code report.Code, subject report.Subject, who string,
 		return nil
 	}
 	if err != nil {
-		n.gaps.miss(n.filePath(g.File(want.File)), err, want.File+" of "+who+" is not compared with the spec", "")
+		n.gaps.Miss(n.filePath(g.File(want.File)), err, want.File+" of "+who+" is not compared with the spec", "")
 		return nil
 	}
 	if slices.ContainsFunc(want.Accept, func(v cgroup.Value) bool { return v.Text == got }) {
@@ -149,7 +149,7 @@ func (n *nodeCase) compare(code report.Code, subject report.Subject, who string,
 	if want.File == "cpu.max" && n.configErr != nil {
 		confidence = report.Likely // the period and cpuCFSQuota may not be the defaults
 	}
-	f := newFinding(code, confidence, subject, fmt.Sprintf("%s of %s is %q, where the kubelet and the runtime write %s.", want.File, who, got, alternatives(want.Accept)),
+	f := report.NewFinding(code, confidence, subject, fmt.Sprintf("%s of %s is %q, where the kubelet and the runtime write %s.", want.File, who, got, alternatives(want.Accept)),
 		n.fileEvidence(g.File(want.File), "", got, "none of the values that the resources give, in the spec, as allocated, or as the runtime reports them"))
 	var sums []string
 	for _, v := range want.Accept {

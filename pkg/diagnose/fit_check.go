@@ -38,7 +38,7 @@ type misfit struct {
 // where nothing but the sums could tell and they do not hold an amount.
 func (n *nodeCase) fitCheck(pod *corev1.Pod, source string, gone ...types.UID) (misfits []misfit, known bool) {
 	if n.object == nil {
-		n.gaps.lack("cluster/nodes.json", "the node's object is not there", "whether the kubelet's own fit check, which comes after the managers, admits the pod", "get nodes")
+		n.gaps.Lack("cluster/nodes.json", "the node's object is not there", "whether the kubelet's own fit check, which comes after the managers, admits the pod", "get nodes")
 		return nil, false
 	}
 	if os := pod.Spec.OS; os != nil && os.Name != corev1.Linux {
@@ -114,7 +114,7 @@ func (n *nodeCase) pressure(pod *corev1.Pod) (misfit, bool) {
 // where the kubelet's sums do not hold what the pods request.
 func (n *nodeCase) insufficient(pod *corev1.Pod, others []*corev1.Pod) (out []misfit, known bool) {
 	if amount := n.uncountable(append(slices.Clone(others), pod)...); amount != "" {
-		n.gaps.lack("cluster/pods.json", amount+", which the API server refuses or the kubelet's sums do not hold",
+		n.gaps.Lack("cluster/pods.json", amount+", which the API server refuses or the kubelet's sums do not hold",
 			"whether the kubelet's own fit check, which comes after the managers, admits a pod", "")
 		return nil, false
 	}
@@ -287,16 +287,16 @@ func (n *nodeCase) fitRefusal(misfits []misfit, pod *corev1.Pod, subject report.
 	subject.Container = ""
 	var f report.Finding
 	if m.reason == reasonEvicted {
-		f = newFinding(report.FitCheckRefused, report.Likely, subject,
+		f = report.NewFinding(report.FitCheckRefused, report.Likely, subject,
 			"While the node is short, the kubelet admits no such pod: "+strings.TrimSpace(m.message), m.evidence...)
 		f.Remedies = []report.Remedy{{Summary: "Wait until the condition is gone; of BestEffort pods memory pressure alone keeps only those that do not tolerate it."}}
 	} else if m.resource == "" {
-		f = newFinding(report.FitCheckRefused, report.Proven, subject,
+		f = report.NewFinding(report.FitCheckRefused, report.Proven, subject,
 			fmt.Sprintf("The kubelet's own fit check, which comes after its managers, refuses the pod: %s.", m.message), m.evidence...)
 		f.Remedies = []report.Remedy{{Summary: "Change the pod's selector, affinity, ports or tolerations, or the node's labels or taints."}}
 	} else {
 		left := m.allocatable - m.used
-		f = newFinding(report.FitCheckRefused, report.Proven, subject,
+		f = report.NewFinding(report.FitCheckRefused, report.Proven, subject,
 			fmt.Sprintf("The kubelet's own fit check, which comes after its managers, refuses the pod (%s): the active pods request %s of %s, with the new pod's %s that is %s, more than the allocatable %s.",
 				m.reason, m.amount(m.used), m.resource, m.amount(m.requested), m.sum(), m.amount(m.allocatable)),
 			report.Evidence{Source: source, Field: "requests." + string(m.resource), Value: m.amount(m.requested), Means: "as the kubelet counts the pod"},

@@ -41,7 +41,7 @@ func podInitHolds(c *podCase) []report.Finding {
 	if left.IsEmpty() || apps.IsEmpty() {
 		return nil
 	}
-	f := newFinding(report.InitContainerHoldsCPUs, report.Proven, c.subject(names[0]), fmt.Sprintf(
+	f := report.NewFinding(report.InitContainerHoldsCPUs, report.Proven, c.subject(names[0]), fmt.Sprintf(
 		"%s %s of pod %s/%s %s booked for %s %s, which %s done: no later container of the pod took %s over, and no other pod can have %s until this one is gone.",
 		noun(left.Size(), "CPU"), left, c.pod.Namespace, c.pod.Name, verb(left.Size(), "stays", "stay"), noun(len(names), "init container"), join(names),
 		verb(len(names), "is", "are"), verb(left.Size(), "it", "them"), verb(left.Size(), "it", "them")), because...)

@@ -41,7 +41,7 @@ func isolatedCPUsInSet(c *podCase) []report.Finding {
 			whose = "runs in the shared pool"
 			evidence = []report.Evidence{c.fileEvidence(cpuStatePath, "defaultCpuSet", set.String(), "the shared pool")}
 		}
-		f := newFinding(report.IsolatedCPUsInSet, report.Proven, c.subject(k.Name), fmt.Sprintf(
+		f := report.NewFinding(report.IsolatedCPUsInSet, report.Proven, c.subject(k.Name), fmt.Sprintf(
 			"Container %s %s %s, of which the kernel isolates %s (isolcpus): it balances no load between isolated CPUs, so that threads stay on the CPU they start on while others idle.",
 			k.Name, whose, set, isolated), evidence...)
 		f.Because = append(f.Because, source)

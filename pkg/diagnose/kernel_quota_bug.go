@@ -42,7 +42,7 @@ func kernelQuotaBug(c *podCase) []report.Finding {
 		if state == cgroup.SliceExpiryPossible {
 			summary = strings.TrimSuffix(summary, ".") + ", unless the distribution has patched it."
 		}
-		f := newFinding(report.KernelQuotaBug, confidence, c.subject(k.Name), summary)
+		f := report.NewFinding(report.KernelQuotaBug, confidence, c.subject(k.Name), summary)
 		f.Because = append([]report.Evidence{evidence}, c.throttleEvidence(l)...)
 		f.Arithmetic = fmt.Sprintf("%d / %d = %s; %d µs used / (%d × %d µs) = %s of the quota", t.Throttled, t.Periods, percent(t.Ratio), t.UsageUsec, t.Periods, l.max.Quota, percent(t.UsedOfQuota))
 		f.Remedies = []report.Remedy{{

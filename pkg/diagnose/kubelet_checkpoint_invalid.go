@@ -70,21 +70,21 @@ func (n *nodeCase) checkpointFinding(path, manager, prefix string, err error, wr
 	case err != nil && isAbsent(err):
 		return report.Finding{}, false
 	case errors.Is(err, checkpoint.ErrCorrupt):
-		f := newFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
+		f := report.NewFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
 			fmt.Sprintf("The %s's checkpoint %s is corrupt (%v): the kubelet refuses it at its next start.", manager, file, err),
 			n.fileEvidence(path, "checksum", err.Error(), says("checkpoint is corrupted")))
 		f.Because = append(f.Because, n.logEvidence("checkpoint is corrupted")...)
 		f.Remedies = remedy
 		return f, true
 	case err != nil:
-		f := newFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
+		f := report.NewFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
 			fmt.Sprintf("The %s's checkpoint %s cannot be read: %v.", manager, file, err),
 			n.fileEvidence(path, "", err.Error(), "the kubelet refuses a checkpoint it cannot read"))
 		f.Remedies = remedy
 		return f, true
 	case n.configErr == nil && written != "" && configured != "" && written != configured:
 		reason := fmt.Sprintf("%sconfigured policy %q differs from state checkpoint policy %q", prefix, configured, written)
-		f := newFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
+		f := report.NewFinding(report.KubeletCheckpointInvalid, report.Proven, subject,
 			fmt.Sprintf("The %s's checkpoint %s was written under policy %q, the kubelet is configured for %q: it refuses to start.", manager, file, written, configured),
 			n.fileEvidence(path, "policyName", written, says(reason)),
 			n.configEvidence(field, configured, ""))

@@ -18,7 +18,7 @@ func kubeletConfigInvalid(n *nodeCase) []report.Finding {
 		if fault.code != report.KubeletConfigInvalid {
 			continue
 		}
-		f := newFinding(report.KubeletConfigInvalid, n.startConfidence(), n.subject(),
+		f := report.NewFinding(report.KubeletConfigInvalid, n.startConfidence(), n.subject(),
 			fmt.Sprintf("The kubelet %s with its configuration: %s.", n.startVerb(), strings.TrimSuffix(clip(fault.message), ".")),
 			n.configEvidence(fault.field, clip(valueOr(fault.value, "as configured")), "the kubelet's words: "+clip(fault.message)))
 		f.Because = append(f.Because, n.logEvidence(fault.message)...)

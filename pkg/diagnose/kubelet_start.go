@@ -68,7 +68,7 @@ func (n *nodeCase) startFaults() []startFault {
 		list[name] = r.Quantity
 	}
 	if _, known := capacity[corev1.ResourceMemory]; !known && n.config.MemoryManagerPolicy == "Static" {
-		n.gaps.lack("cluster/nodes.json", "the node's memory is not known", "whether reservedMemory agrees with the node's reservation", "get nodes")
+		n.gaps.Lack("cluster/nodes.json", "the node's memory is not known", "whether reservedMemory agrees with the node's reservation", "get nodes")
 		return faults
 	}
 	return n.managerFaults(node.Config{Topology: n.withRecordedMemory(topo), Kubelet: n.config, Reservation: list, Rules: n.rules})
@@ -170,7 +170,7 @@ func (n *nodeCase) managerFaults(c node.Config) []startFault {
 			}
 		}
 		if start.Stage == node.TopologyManager && strings.Contains(f.message, "NUMA distances") && !n.distancesKnown(c.Topology) {
-			n.gaps.lack(n.filePath("sys/devices/system/node/node*/distance"), "not collected", "whether the kubelet finds the distances that prefer-closest-numa-nodes needs", "the node pod")
+			n.gaps.Lack(n.filePath("sys/devices/system/node/node*/distance"), "not collected", "whether the kubelet finds the distances that prefer-closest-numa-nodes needs", "the node pod")
 			continue
 		}
 		faults = append(faults, f)

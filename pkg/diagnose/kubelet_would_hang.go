@@ -18,7 +18,7 @@ func nodeWouldHang(n *nodeCase) []report.Finding {
 		if fault.code != report.KubeletWouldHang {
 			continue
 		}
-		f := newFinding(report.KubeletWouldHang, n.startConfidence(), n.subject(),
+		f := report.NewFinding(report.KubeletWouldHang, n.startConfidence(), n.subject(),
 			"The kubelet hangs at its start: distributing the reserved CPUs over the NUMA nodes never ends.",
 			n.configEvidence("cpuManagerPolicyOptions", fault.value, "the remainder is handed out in whole groups, and no NUMA node has one left"))
 		field, value := cpuReservationField(&n.config)
@@ -49,7 +49,7 @@ func (n *nodeCase) crashFinding(p *corev1.Pod, crash error) report.Finding {
 	if errors.As(crash, &panics) {
 		what = fmt.Sprintf("would crash (%s), and again at each start while the pod is there", panics.Panic)
 	}
-	f := newFinding(report.KubeletWouldHang, confidence, n.subject(),
+	f := report.NewFinding(report.KubeletWouldHang, confidence, n.subject(),
 		fmt.Sprintf("At its next start the kubelet admits pod %s/%s again, and %s.", p.Namespace, p.Name, what),
 		report.Evidence{Source: "api:pods/" + p.Namespace + "/" + p.Name, Field: "spec.containers[].resources.requests", Value: requestsText(p), Means: "what was replayed"},
 		n.configEvidence("topologyManagerPolicyOptions", valueOr(options(n.config.TopologyManagerPolicyOptions), "none"), ""),

@@ -248,5 +248,5 @@ func (n *nodeCase) lackMachine(e partialError, costs string) {
 	if e.path == "lscpu.txt" {
 		wanted = "nodes/" + n.name + "/" + e.path
 	}
-	n.gaps.lack(wanted, e.why, costs, "the node pod")
+	n.gaps.Lack(wanted, e.why, costs, "the node pod")
 }

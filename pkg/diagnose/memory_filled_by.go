@@ -233,7 +233,7 @@ func (c *podCase) fillFindings(f fill) []report.Finding {
 		if f.limit > 0 {
 			of = fmt.Sprintf(" (%s of the limit of %s)", percent(float64(k.bytes)/float64(f.limit)), bytes(f.limit))
 		}
-		finding := newFinding(k.code, report.Proven, c.subject(f.subject),
+		finding := report.NewFinding(k.code, report.Proven, c.subject(f.subject),
 			fmt.Sprintf("%s: %s of %s is %s%s, %s.", sentence(f.where), bytes(k.bytes), bytes(f.total), k.text, of, f.when))
 		for _, part := range []struct {
 			field string

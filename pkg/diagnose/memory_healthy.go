@@ -58,7 +58,7 @@ func memoryHealthy(c *podCase) []report.Finding {
 	if len(parts) == 0 || !c.podHasRoom() {
 		return nil
 	}
-	return []report.Finding{newFinding(report.MemoryHealthy, report.Proven, c.subject(""),
+	return []report.Finding{report.NewFinding(report.MemoryHealthy, report.Proven, c.subject(""),
 		fmt.Sprintf("No OOM kill and no memory pressure at a limit: %s.", strings.Join(parts, "; ")), dedupe(because)...)}
 }
 
@@ -90,7 +90,7 @@ func (c *podCase) podHasRoom() bool {
 func (c *podCase) memoryWell(name string, g cgroup.Group) (string, []report.Evidence, bool) {
 	current, err := g.MemoryCurrent()
 	if err != nil {
-		c.gaps.miss(c.filePath(g.File("memory.current")), err, "how much memory container "+name+" uses", "")
+		c.gaps.Miss(c.filePath(g.File("memory.current")), err, "how much memory container "+name+" uses", "")
 		return "", nil, false
 	}
 	because := []report.Evidence{c.fileEvidence(g.File("memory.current"), "", fmt.Sprint(current), "container "+name)}

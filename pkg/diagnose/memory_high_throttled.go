@@ -65,7 +65,7 @@ func (c *podCase) highThrottled(m memoryGroup) (report.Finding, bool) {
 	if hit, _, ok := m.count("max"); ok && hit > 0 && m.limited() && float64(m.current) >= atHigh*float64(m.limit.Bytes) {
 		confidence = weaker(confidence, report.Likely) // its limit is met as well
 	}
-	f := newFinding(report.MemoryHighThrottled, confidence, c.subject(m.container), c.highSummary(m, high, highErr, times, grown, sampled, psi, psiKnown, left, leftKnown))
+	f := report.NewFinding(report.MemoryHighThrottled, confidence, c.subject(m.container), c.highSummary(m, high, highErr, times, grown, sampled, psi, psiKnown, left, leftKnown))
 	f.Because = c.memoryCount(m, "high", "times that tasks had to reclaim and wait")
 	if highErr == nil {
 		f.Because = append(f.Because, c.fileEvidence(m.group.File("memory.high"), "", high.String(), m.who))

@@ -47,7 +47,7 @@ func (c *podCase) oomKnown(m memoryGroup) bool {
 func (c *podCase) nearLimit(m memoryGroup) (report.Finding, bool) {
 	if m.statErr != nil {
 		if m.currentErr == nil && float64(m.current) >= nearLimitShare*float64(m.limit.Bytes) {
-			c.gaps.miss(c.filePath(m.group.File("memory.stat")), m.statErr, "whether what fills "+m.who+" is page cache, which does no harm", "")
+			c.gaps.Miss(c.filePath(m.group.File("memory.stat")), m.statErr, "whether what fills "+m.who+" is page cache, which does no harm", "")
 		}
 		return report.Finding{}, false
 	}
@@ -72,12 +72,12 @@ func (c *podCase) nearLimit(m memoryGroup) (report.Finding, bool) {
 	if held.Floor {
 		atLeast = "at least "
 	}
-	f := newFinding(report.MemoryNearLimit, report.Proven, c.subject(m.container),
+	f := report.NewFinding(report.MemoryNearLimit, report.Proven, c.subject(m.container),
 		fmt.Sprintf("%s holds %s%s that cannot be taken back, %s of its limit of %s: %s are left before an OOM kill.",
 			sentence(m.who), atLeast, bothBytes(stuck), percent(share), bothBytes(m.limit.Bytes), bytes(m.limit.Bytes-min(stuck, m.limit.Bytes))))
 	if !swapKnown {
 		f.Confidence = report.Likely
-		c.gaps.lack(c.filePath(m.group.File("memory.swap.max")), "NotCollected", "whether part of it could go to swap", "")
+		c.gaps.Lack(c.filePath(m.group.File("memory.swap.max")), "NotCollected", "whether part of it could go to swap", "")
 	}
 	f.Because = append(f.Because, c.fileEvidence(m.group.File("memory.max"), "", m.limit.String(), m.who))
 	f.Because = append(f.Because, c.statEvidence(m, "anon", anonMeans, "shmem", "tmpfs and shared memory", "kernel", "kernel memory",

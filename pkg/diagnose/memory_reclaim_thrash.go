@@ -44,7 +44,7 @@ func (c *podCase) thrash(m memoryGroup) (report.Finding, bool) {
 	if psiKnown && psi.most() < stalledShare {
 		return report.Finding{}, false // what is taken is soon back
 	}
-	f := newFinding(report.MemoryReclaimThrash, report.Proven, c.subject(m.container), "")
+	f := report.NewFinding(report.MemoryReclaimThrash, report.Proven, c.subject(m.container), "")
 	grown, sampled := c.grownEvent(m, "max")
 	switch {
 	case sampled && r.sampled:
@@ -65,7 +65,7 @@ func (c *podCase) thrash(m memoryGroup) (report.Finding, bool) {
 			return report.Finding{}, false
 		}
 		f.Confidence = report.Likely
-		c.gaps.lack("nodes/"+c.name+"/samples", "no second sample", "whether reclaim and refaults go on", "collect with two samples")
+		c.gaps.Lack("nodes/"+c.name+"/samples", "no second sample", "whether reclaim and refaults go on", "collect with two samples")
 	}
 	what, remedy := "page cache", "it works on more file data, program code included, than the limit leaves room for"
 	if r.anon > r.file {

@@ -38,7 +38,7 @@ func memoryRemote(c *podCase) []report.Finding {
 		}
 		stat, err := g.MemoryNUMAStat()
 		if err != nil {
-			c.gaps.miss(c.filePath(g.File("memory.numa_stat")), err, "on which NUMA nodes the memory of container "+k.Name+" is", "the node pod")
+			c.gaps.Miss(c.filePath(g.File("memory.numa_stat")), err, "on which NUMA nodes the memory of container "+k.Name+" is", "the node pod")
 			continue
 		}
 		values, ok := stat.Get("anon")
@@ -58,7 +58,7 @@ func memoryRemote(c *podCase) []report.Finding {
 			continue
 		}
 		share := float64(remote) / float64(total)
-		f := newFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
+		f := report.NewFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
 			"%s of the anonymous memory of container %s (%s of %s) is on other NUMA nodes than its %s %s (%s %s).",
 			percent(share), k.Name, bytes(remote), bytes(total), noun(k.cpus.Size(), "CPU"), k.cpus, noun(len(near), "node"), idList(near)), c.ownershipEvidence(k.Name)...)
 		f.Because = append(f.Because, c.fileEvidence(g.File("memory.numa_stat"), "anon", join(parts), "bytes on each NUMA node"))
@@ -85,7 +85,7 @@ func (c *podCase) memoryBoundElsewhere(topo *topology.Topology, k pinned, near [
 	if len(near) == 0 || len(nodes) == 0 || slices.ContainsFunc(nodes, func(id int) bool { return slices.Contains(near, id) }) {
 		return report.Finding{}, false
 	}
-	f := newFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
+	f := report.NewFinding(report.MemoryRemote, report.Proven, c.subject(k.Name), fmt.Sprintf(
 		"The memory booked for container %s is on NUMA %s %s and kept to %s, but its %s %s %s on NUMA %s %s: it can take no memory there.",
 		k.Name, noun(len(nodes), "node"), idList(nodes), verb(len(nodes), "it", "them"), noun(k.cpus.Size(), "CPU"), k.cpus, verb(k.cpus.Size(), "is", "are"), noun(len(near), "node"), idList(near)), c.ownershipEvidence(k.Name)...)
 	for _, b := range blocks {

@@ -157,7 +157,7 @@ type stall struct {
 func (c *podCase) memoryStall(g cgroup.Group) (stall, bool) {
 	now, err := g.Pressure("memory")
 	if err != nil {
-		c.gaps.miss(c.filePath(g.File("memory.pressure")), err, "how much time reclaim costs", "")
+		c.gaps.Miss(c.filePath(g.File("memory.pressure")), err, "how much time reclaim costs", "")
 		return stall{}, false
 	}
 	s := stall{over: "of the last 10 s"}

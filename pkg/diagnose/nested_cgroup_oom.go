@@ -44,7 +44,7 @@ func nestedCgroupOOM(c *podCase) []report.Finding {
 		if own, ok := e.scopes[name].inLocal("oom"); !ok || own > 0 || oom == 0 {
 			confidence = report.Likely
 		}
-		f := newFinding(report.NestedCgroupOOM, confidence, c.subject(name),
+		f := report.NewFinding(report.NestedCgroupOOM, confidence, c.subject(name),
 			fmt.Sprintf("%s in the group %q inside container %s hit that group's own limit %s; the container's limit was not met.", killsText(kills), path, name, size), because...)
 		f.Remedies = []report.Remedy{{
 			Summary: fmt.Sprintf("Raise the limit of %q where the application sets it, or give its work less to hold.", path),
@@ -62,7 +62,7 @@ func nestedCgroupOOM(c *podCase) []report.Finding {
 		if kill.HasLimit {
 			size = "of " + bothBytes(kill.LimitKB*1024)
 		}
-		f := newFinding(report.NestedCgroupOOM, v.confidence, c.subject(v.container.Name),
+		f := report.NewFinding(report.NestedCgroupOOM, v.confidence, c.subject(v.container.Name),
 			fmt.Sprintf("%s in the group %q inside container %s hit that group's own limit %s; the container's limit was not met.",
 				killsText(uint64(len(kill.Victims))), kill.limit.Nested, v.container.Name, size), v.because...)
 		f.Remedies = []report.Remedy{{Summary: fmt.Sprintf("Raise the limit of %q where the application sets it, or give its work less to hold.", kill.limit.Nested)}}

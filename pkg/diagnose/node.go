@@ -20,6 +20,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup/eviction"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup/kernlog"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -32,7 +33,7 @@ type nodeCase struct {
 	name  string
 	files *snapshot.Node
 	fsys  fs.FS
-	gaps  *gapLog
+	gaps  *gap.Log
 
 	object *corev1.Node // nil: not in the snapshot
 	pods   []corev1.Pod // those assigned to the node
@@ -76,7 +77,7 @@ type nodeCase struct {
 }
 
 func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
-	n := &nodeCase{snap: s, at: at, name: name, gaps: &gapLog{}}
+	n := &nodeCase{snap: s, at: at, name: name, gaps: &gap.Log{}}
 	if n.at.IsZero() {
 		n.at = s.Manifest().CapturedAt
 	}
@@ -107,7 +108,7 @@ const newestKubelet = "v1.37.0"
 func (n *nodeCase) readObjects() {
 	nodes, err := n.snap.Nodes()
 	if err != nil {
-		n.gaps.miss("cluster/nodes.json", err, "the kubelet's version, capacity and allocatable are not known", "get nodes")
+		n.gaps.Miss("cluster/nodes.json", err, "the kubelet's version, capacity and allocatable are not known", "get nodes")
 	}
 	for i := range nodes {
 		if nodes[i].Name == n.name {
@@ -116,7 +117,7 @@ func (n *nodeCase) readObjects() {
 	}
 	pods, err := n.snap.Pods()
 	if err != nil {
-		n.gaps.miss("cluster/pods.json", err, "the node's pods are not known", "list pods")
+		n.gaps.Miss("cluster/pods.json", err, "the node's pods are not known", "list pods")
 	}
 	for _, p := range pods {
 		if n.name != "" && p.Spec.NodeName == n.name {
@@ -124,7 +125,7 @@ func (n *nodeCase) readObjects() {
 		}
 	}
 	if n.events, err = n.snap.Events(); err != nil {
-		n.gaps.miss("cluster/events.json", err, "what the kubelet said of kills, probes and evictions", "list events")
+		n.gaps.Miss("cluster/events.json", err, "what the kubelet said of kills, probes and evictions", "list events")
 	}
 	if n.object != nil {
 		n.rules, n.rulesExact, err = alloc.RulesFor(n.object.Status.NodeInfo.KubeletVersion)
@@ -147,16 +148,16 @@ func (n *nodeCase) readSamples() {
 		up := last.Uptime - first.Uptime
 		// The clock may be set between the samples, by little.
 		if first.HasTime && last.HasTime && (up-wall).Abs() > max(2*time.Second, up/5) {
-			n.gaps.lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), fmt.Sprintf("the samples are %s apart by the clock and %s by uptime", wall, up), "counters cannot be made into rates", "two new samples")
+			n.gaps.Lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), fmt.Sprintf("the samples are %s apart by the clock and %s by uptime", wall, up), "counters cannot be made into rates", "two new samples")
 			return
 		}
 		wall = up
 	} else if !first.HasTime || !last.HasTime {
-		n.gaps.lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), "the samples carry no time", "counters cannot be made into rates", "")
+		n.gaps.Lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), "the samples carry no time", "counters cannot be made into rates", "")
 		return
 	}
 	if wall <= 0 {
-		n.gaps.lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), "the last sample is not later than the first", "counters cannot be made into rates", "")
+		n.gaps.Lack(fmt.Sprintf("nodes/%s/samples/*/at.json", n.name), "the last sample is not later than the first", "counters cannot be made into rates", "")
 		return
 	}
 	n.first, n.last, n.wallUsec = &first, &last, uint64(wall.Microseconds())
@@ -180,9 +181,9 @@ func (n *nodeCase) readTree() {
 	}
 	const costs, fix = "limits and counters of the kernel: throttling, memory, kills", "the node pod, or exec into the container"
 	if errors.Is(n.treeErr, fs.ErrNotExist) {
-		n.gaps.lack(n.filePath("sys/fs/cgroup"), "NotFound: no cgroup of the kubelet's there", costs, fix)
+		n.gaps.Lack(n.filePath("sys/fs/cgroup"), "NotFound: no cgroup of the kubelet's there", costs, fix)
 	}
-	n.gaps.miss(n.filePath("sys/fs/cgroup"), n.treeErr, costs, fix)
+	n.gaps.Miss(n.filePath("sys/fs/cgroup"), n.treeErr, costs, fix)
 }
 
 var errNoTree = errors.New("nothing there is a cgroup hierarchy")
@@ -197,7 +198,7 @@ func (n *nodeCase) readConfig() {
 		n.config, err = kubeletconfig.Decode(data)
 	}
 	if n.configErr = err; err != nil {
-		n.gaps.miss("nodes/"+n.name+"/configz.json", err, "the kubelet's configuration: policies, reservations, CFS period", "get nodes/proxy (kubelet /configz)")
+		n.gaps.Miss("nodes/"+n.name+"/configz.json", err, "the kubelet's configuration: policies, reservations, CFS period", "get nodes/proxy (kubelet /configz)")
 		n.config, _ = kubeletconfig.Decode([]byte("{}"))
 	}
 }
@@ -208,7 +209,7 @@ func (n *nodeCase) readCPUState() (checkpoint.CPUState, error) {
 	path := kubeletDir + "/cpu_manager_state"
 	data, err := fs.ReadFile(n.fsys, path)
 	if err != nil {
-		n.gaps.miss(n.filePath(path), err, "who owns which CPUs", "the node pod")
+		n.gaps.Miss(n.filePath(path), err, "who owns which CPUs", "the node pod")
 		return checkpoint.CPUState{}, notReadError{err}
 	}
 	return checkpoint.ReadCPU(data)
@@ -225,7 +226,7 @@ func (n *nodeCase) readMemoryState() (checkpoint.MemoryState, error) {
 	data, err := fs.ReadFile(n.fsys, path)
 	if err != nil {
 		if n.configErr != nil || n.config.MemoryManagerPolicy == "Static" {
-			n.gaps.miss(n.filePath(path), err, "who has memory on which NUMA node", "the node pod")
+			n.gaps.Miss(n.filePath(path), err, "who has memory on which NUMA node", "the node pod")
 		}
 		return checkpoint.MemoryState{}, notReadError{err}
 	}
@@ -239,7 +240,7 @@ func (n *nodeCase) readTopology() (*topology.Topology, error) {
 	}
 	t, err := topology.Read(uncollected{n.fsys}, lscpu)
 	if err != nil {
-		n.gaps.miss(n.filePath("sys/devices/system/cpu"), err, "cores, NUMA nodes and caches behind the CPU numbers", "the node pod")
+		n.gaps.Miss(n.filePath("sys/devices/system/cpu"), err, "cores, NUMA nodes and caches behind the CPU numbers", "the node pod")
 		return nil, err
 	}
 	var partial partialError
@@ -253,7 +254,7 @@ func (n *nodeCase) readTopology() (*topology.Topology, error) {
 func (n *nodeCase) readKernelLog() (kernlog.Log, error) {
 	data, err := n.files.File("kernel.log")
 	if err != nil {
-		n.gaps.miss("nodes/"+n.name+"/kernel.log", err, "which limit an OOM kill met, when, and what filled the memory", "the node pod with --privileged")
+		n.gaps.Miss("nodes/"+n.name+"/kernel.log", err, "which limit an OOM kill met, when, and what filled the memory", "the node pod with --privileged")
 		return kernlog.Log{}, err
 	}
 	return kernlog.Parse(data, n.boot()), nil

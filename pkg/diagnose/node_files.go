@@ -15,7 +15,7 @@ func (n *nodeCase) readStats() (eviction.Summary, error) {
 		return eviction.Summary{}, err
 	}
 	s, err := eviction.ParseSummary(data)
-	n.gaps.miss("nodes/"+n.name+"/stats-summary.json", err, "the signals of eviction as the kubelet measures them", "get nodes/proxy (kubelet /stats/summary)")
+	n.gaps.Miss("nodes/"+n.name+"/stats-summary.json", err, "the signals of eviction as the kubelet measures them", "get nodes/proxy (kubelet /stats/summary)")
 	return s, err
 }
 

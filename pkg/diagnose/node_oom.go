@@ -71,7 +71,7 @@ func (n *nodeCase) killsAbovePods() (global, limited []nodeKill) {
 		}
 	}
 	if foreign > 0 && foreign == above {
-		n.gaps.lack("nodes/"+n.name+"/kernel.log", fmt.Sprintf("%s above the pods' limits, and none names a pod of this node", plural(foreign, "OOM kill")),
+		n.gaps.Lack("nodes/"+n.name+"/kernel.log", fmt.Sprintf("%s above the pods' limits, and none names a pod of this node", plural(foreign, "OOM kill")),
 			"the log is of pods that are gone or of another machine; nothing of it is said of this node", "the kernel log of this node, with the pods of that time")
 	}
 	return global, limited
@@ -105,7 +105,7 @@ func (n *nodeCase) globalOOM(kills []nodeKill) []report.Finding {
 	if len(kills) == 0 && len(events) == 0 {
 		return nil
 	}
-	f := newFinding(report.NodeOOM, report.Proven, n.subject(), "")
+	f := report.NewFinding(report.NodeOOM, report.Proven, n.subject(), "")
 	if len(kills) == 0 {
 		last := events[len(events)-1]
 		f.Confidence = report.Likely
@@ -113,7 +113,7 @@ func (n *nodeCase) globalOOM(kills []nodeKill) []report.Finding {
 		for _, e := range events[max(0, len(events)-rows):] {
 			f.Because = append(f.Because, eventEvidence(e, "the victim by name and process"))
 		}
-		n.gaps.lack("nodes/"+n.name+"/kernel.log", "no report of this OOM in it", "node and NUMA node cannot be told apart, and the victim not explained", "the node pod with --privileged")
+		n.gaps.Lack("nodes/"+n.name+"/kernel.log", "no report of this OOM in it", "node and NUMA node cannot be told apart, and the victim not explained", "the node pod with --privileged")
 		f.Remedies = nodeOOMRemedies()
 		return []report.Finding{f}
 	}
@@ -197,7 +197,7 @@ func (n *nodeCase) allocatableOOM(kills []nodeKill) []report.Finding {
 			}
 			evidence = append(evidence, n.fileEvidence(g.File("memory.max"), "", l.String(), "the limit that was met"))
 		}
-		f := newFinding(report.NodeAllocatableOOM, report.Proven, n.subject(), fmt.Sprintf(
+		f := report.NewFinding(report.NodeAllocatableOOM, report.Proven, n.subject(), fmt.Sprintf(
 			"All pods below %s together met its limit %s, and the kernel killed among them; the node itself still had memory", g.Path, limit))
 		f.Because = append(n.eventsEvidence(events, true, g.Path, "oom"), evidence...)
 		for _, k := range mine[max(0, len(mine)-4):] {

@@ -35,7 +35,7 @@ func (n *nodeCase) oomNextFinding(q oomQueue) report.Finding {
 	if first.pod != nil {
 		subject = report.Subject{Kind: "Pod", Namespace: first.pod.Namespace, Name: first.pod.Name, Container: first.container}
 	}
-	f := newFinding(report.NodeOOMNext, report.Likely, subject, fmt.Sprintf(
+	f := report.NewFinding(report.NodeOOMNext, report.Likely, subject, fmt.Sprintf(
 		"If the node ran out of memory now, the kernel would kill process %d (%s) of %s first: %s, the highest of %s; no limit has to be met for that.",
 		first.PID, quoteName(first.Name), first.name(), perMille(first.OOMTask(), q.total), processes(uint64(len(q.processes)))))
 	f.Because = append(f.Because, n.oomRow(q, first, 1))
@@ -77,7 +77,7 @@ func (n *nodeCase) oomNextFinding(q oomQueue) report.Finding {
 		}
 	}
 	if !q.host {
-		n.gaps.lack(n.filePath("proc"), "only processes of pods were read", "a process of the node's own, or of a user, with a higher oom_score_adj would die first", "the node pod, which sees all processes")
+		n.gaps.Lack(n.filePath("proc"), "only processes of pods were read", "a process of the node's own, or of a user, with a higher oom_score_adj would die first", "the node pod, which sees all processes")
 	}
 	f.Remedies = []report.Remedy{{
 		Summary: "Set the memory request near to use: for a Burstable container oom_score_adj is 1000 − 1000 × request / capacity; requests equal to limits give −997.",

@@ -56,7 +56,7 @@ func (n *nodeCase) kubepodsWants() []cgroup.FileValues {
 	// A reservation that cannot be read leaves kubepods' values unknown.
 	reserved, err := n.config.Reservation(capacity)
 	if err != nil {
-		n.gaps.lack("nodes/"+n.name+"/configz.json", err.Error(), "what the limits of all pods should be", "")
+		n.gaps.Lack("nodes/"+n.name+"/configz.json", err.Error(), "what the limits of all pods should be", "")
 		return nil
 	}
 	cpu := reserved[corev1.ResourceCPU]
@@ -93,7 +93,7 @@ func nodeReservationByWeight(n *nodeCase) []report.Finding {
 	}
 	weight, err := g.CPUWeight()
 	if err != nil {
-		n.gaps.miss(n.filePath(g.File("cpu.weight")), err, "how the node's reserved CPU is kept", "the node pod")
+		n.gaps.Miss(n.filePath(g.File("cpu.weight")), err, "how the node's reserved CPU is kept", "the node pod")
 		return nil
 	}
 	max, maxErr := g.CPUMax()
@@ -107,7 +107,7 @@ func nodeReservationByWeight(n *nodeCase) []report.Finding {
 		other = 100
 	}
 	share := float64(weight) / float64(weight+other)
-	f := newFinding(report.NodeReservationByWeight, report.Proven, n.subject(),
+	f := report.NewFinding(report.NodeReservationByWeight, report.Proven, n.subject(),
 		fmt.Sprintf("Reserved CPU is kept by weight, not by a quota: all pods together weigh %d against %d of system.slice, %s to %s while both want more than there is; while the system is idle pods may use every CPU.",
 			weight, other, percent(share), percent(1-share)),
 		n.fileEvidence(g.File("cpu.weight"), "", fmt.Sprint(weight), means))
@@ -118,7 +118,7 @@ func nodeReservationByWeight(n *nodeCase) []report.Finding {
 		f.Because = append(f.Because, n.fileEvidence(system.File("cpu.weight"), "", fmt.Sprint(other), "system daemons"))
 	} else {
 		f.Confidence = report.Likely
-		n.gaps.miss(n.filePath(system.File("cpu.weight")), otherErr, "the share of system.slice is computed with its default weight of 100", "the node pod")
+		n.gaps.Miss(n.filePath(system.File("cpu.weight")), otherErr, "the share of system.slice is computed with its default weight of 100", "the node pod")
 	}
 	f.Arithmetic = fmt.Sprintf("%d / (%d + %d) = %s", weight, weight, other, percent(share))
 	if n.object != nil && n.configErr == nil {
@@ -170,10 +170,10 @@ func nodeHealthy(n *nodeCase, findings []report.Finding) []report.Finding {
 		if len(findings) > 0 {
 			return nil
 		}
-		return []report.Finding{newFinding(report.EvidenceMissing, report.Proven, n.subject(),
+		return []report.Finding{report.NewFinding(report.EvidenceMissing, report.Proven, n.subject(),
 			"The data show the node neither healthy nor ill: "+n.unread()+".")}
 	}
-	f := newFinding(report.NodeHealthy, report.Proven, n.subject(), fmt.Sprintf("Checked and well: %s.", join(checked)), because...)
+	f := report.NewFinding(report.NodeHealthy, report.Proven, n.subject(), fmt.Sprintf("Checked and well: %s.", join(checked)), because...)
 	f.Arithmetic = arithmetic
 	return []report.Finding{f}
 }

@@ -23,7 +23,7 @@ func numaSplit(c *podCase) []report.Finding {
 			continue
 		}
 		var parts []string
-		f := newFinding(report.NUMASplit, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
+		f := report.NewFinding(report.NUMASplit, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		for _, n := range nodes {
 			here := n.CPUs.Intersection(k.cpus)
 			parts = append(parts, fmt.Sprintf("%s on node %d", here, n.ID))
@@ -105,7 +105,7 @@ func numaAligned(c *podCase) []report.Finding {
 		if elsewhere || len(c.farDevices(k, nodeIDs(nodes))) > 0 {
 			continue
 		}
-		f := newFinding(report.NUMAAligned, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
+		f := report.NewFinding(report.NUMAAligned, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		f.Because = append(f.Because, c.topologyEvidence(topo, nodes[0], k.cpus))
 		what := fmt.Sprintf("The %s of container %s", noun(k.cpus.Size(), "CPU"), k.Name)
 		f.Summary = fmt.Sprintf("%s (%s) %s on NUMA node %d.", what, k.cpus, verb(k.cpus.Size(), "lies", "lie"), nodes[0].ID)

@@ -25,7 +25,7 @@ func (n *nodeCase) groupEvents(g cgroup.Group) groupEvents {
 	e := groupEvents{group: g}
 	e.tree, e.treeErr = g.MemoryEvents()
 	e.local, e.localErr = g.MemoryEventsLocal()
-	n.gaps.miss(n.filePath(g.File("memory.events")), e.treeErr, "whether and where the kernel killed for memory", "")
+	n.gaps.Miss(n.filePath(g.File("memory.events")), e.treeErr, "whether and where the kernel killed for memory", "")
 	return e
 }
 

@@ -41,7 +41,7 @@ func (c *podCase) oomFinding(v oomVerdict) (report.Finding, bool) {
 		return report.Finding{}, false
 	}
 	e, k := c.oom(), v.container
-	f := newFinding(code, v.confidence, c.subject(k.Name), "")
+	f := report.NewFinding(code, v.confidence, c.subject(k.Name), "")
 	what := "Container " + k.Name
 	if k.Name == "" {
 		what = "A container of the pod"

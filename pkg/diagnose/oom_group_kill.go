@@ -23,7 +23,7 @@ func oomGroupKill(c *podCase) []report.Finding {
 	if v := c.oomVictims(e); len(v) == 1 {
 		name = v[0].Name
 	}
-	f := newFinding(report.OOMGroupKill, report.Proven, c.subject(name),
+	f := report.NewFinding(report.OOMGroupKill, report.Proven, c.subject(name),
 		fmt.Sprintf("memory.oom.group made whole containers die together: %s in %s, counted as %s.", plural(groups, "group kill"), plural(ooms, "OOM"), plural(kills, "kill")),
 		c.eventsEvidence(e.slice, false, "the pod's cgroup", "oom_group_kill", "oom_kill", "oom")...)
 	f.Arithmetic = c.killArithmetic(e)

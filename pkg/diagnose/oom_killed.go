@@ -343,7 +343,7 @@ func (c *podCase) limitFromCounters(e oomEvidence, v *oomVerdict) {
 			v.limit, v.why = limitContainer, "the oom was counted in the pod, whose own cgroup has no limit"
 		default:
 			v.limit, v.confidence, v.why = limitContainer, report.Likely, "the oom was counted in the pod; memory.events.local of its cgroup would tell container and pod limit apart"
-			c.gaps.lack(c.filePath(e.slice.group.File("memory.events.local")), "NotCollected", "container and pod limit cannot be told apart", "the node pod")
+			c.gaps.Lack(c.filePath(e.slice.group.File("memory.events.local")), "NotCollected", "container and pod limit cannot be told apart", "the node pod")
 			return
 		}
 		if c.otherVictims(e, k) {

@@ -84,7 +84,7 @@ func (n *nodeCase) oomQueue() (oomQueue, bool) {
 	}
 	var q oomQueue
 	if q.mem, err = cgroup.ReadMeminfo(n.fsys); err != nil {
-		n.gaps.miss(n.filePath("proc/meminfo"), err, "whom the kernel would kill first if the node ran out of memory", "the node pod")
+		n.gaps.Miss(n.filePath("proc/meminfo"), err, "whom the kernel would kill first if the node ran out of memory", "the node pod")
 		return oomQueue{}, false
 	}
 	q.total, q.read = q.mem.TotalPages(), len(all)

@@ -23,7 +23,7 @@ func oomReasonStale(c *podCase) []report.Finding {
 			}
 			continue
 		}
-		f := newFinding(report.OOMReasonStale, report.Proven, c.subject(k.Name),
+		f := report.NewFinding(report.OOMReasonStale, report.Proven, c.subject(k.Name),
 			fmt.Sprintf("Container %s is reported as OOMKilled, but it ended with exit code %d at %s, not by SIGKILL (137): the reason is of an earlier kill in it, of a child or a probe.",
 				k.Name, end.ExitCode, utc(end.FinishedAt.Time)),
 			c.endEvidence(k, "reason and exit code do not belong together"))
@@ -43,7 +43,7 @@ func (c *podCase) staleByTime(k container) (report.Finding, bool) {
 	if !stale {
 		return report.Finding{}, false
 	}
-	f := newFinding(report.OOMReasonStale, report.Likely, c.subject(k.Name),
+	f := report.NewFinding(report.OOMReasonStale, report.Likely, c.subject(k.Name),
 		fmt.Sprintf("Container %s is reported as OOMKilled, but it ended at %s, %s after the last OOM kill in it that the kernel log has: the reason is of that kill, the end has another cause.",
 			k.Name, utc(end.FinishedAt.Time), end.FinishedAt.Sub(last.Time.Wall).Round(time.Second)),
 		c.endEvidence(k, "the runtime keeps the reason of any OOM kill in the container's life"), killEvidence(last, "the last OOM kill in this container"))

@@ -102,7 +102,7 @@ func (c *podCase) scoreDiffers(k container, want int, arithmetic string, own, ot
 	if lower >= 0 {
 		effect = "the kernel spares it, and others die in its place"
 	}
-	f := newFinding(report.OOMScoreAdjDiffers, report.Proven, c.subject(k.Name), fmt.Sprintf(
+	f := report.NewFinding(report.OOMScoreAdjDiffers, report.Proven, c.subject(k.Name), fmt.Sprintf(
 		"%d of %s of container %s have another oom_score_adj than the kubelet's %d: process %d (%s) has %d, so that when memory runs out %s.",
 		len(other), processes(uint64(len(own))), k.Name, want, shown.PID, quoteName(shown.Name), shown.OOMScoreAdj, effect))
 	for _, p := range other {

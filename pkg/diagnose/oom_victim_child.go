@@ -25,7 +25,7 @@ func oomVictimChild(c *podCase) []report.Finding {
 		if groups, known := scope.inTree("oom_group_kill"); known && groups > 0 {
 			continue // the whole container died: this cgroup is not of a survivor
 		}
-		f := newFinding(report.OOMVictimChild, report.Proven, c.subject(k.Name),
+		f := report.NewFinding(report.OOMVictimChild, report.Proven, c.subject(k.Name),
 			fmt.Sprintf("%s OOM-killed in container %s while the container itself lives on since %s (%s): nothing in its status shows it.",
 				was(kills), k.Name, utc(k.status.State.Running.StartedAt.Time), plural(int64(k.status.RestartCount), "restart")))
 		f.Because = append(c.eventsEvidence(scope, false, "the running container's cgroup", "oom_kill", "oom_group_kill"),

@@ -76,11 +76,11 @@ func (c *podCase) liveCPUs(name string) (set string, file string, ok bool) {
 	effective, err := g.CPUSetCPUsEffective()
 	if err == nil && effective.IsEmpty() {
 		// The kernel never leaves a group without a CPU: the file was cut.
-		c.gaps.lack(c.filePath(g.File("cpuset.cpus.effective")), "the file is empty", "which CPUs container "+name+" really runs on", "")
+		c.gaps.Lack(c.filePath(g.File("cpuset.cpus.effective")), "the file is empty", "which CPUs container "+name+" really runs on", "")
 		return "", "", false
 	}
 	if err != nil {
-		c.gaps.miss(c.filePath(g.File("cpuset.cpus.effective")), err, "which CPUs container "+name+" really runs on", "")
+		c.gaps.Miss(c.filePath(g.File("cpuset.cpus.effective")), err, "which CPUs container "+name+" really runs on", "")
 		return "", "", false
 	}
 	return effective.String(), g.File("cpuset.cpus.effective"), true

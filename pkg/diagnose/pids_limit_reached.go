@@ -129,7 +129,7 @@ func (c *podCase) pidsRefused(way pidsChain, orFull bool) (f report.Finding, lev
 			return report.Finding{}, "", false // past, and perhaps another pod's: the node's report has it
 		}
 	}
-	f = newFinding(report.PIDsLimitReached, report.Proven, c.subject(l.container), "")
+	f = report.NewFinding(report.PIDsLimitReached, report.Proven, c.subject(l.container), "")
 	limit := "a limit that was not read"
 	if l.Limited() {
 		limit = fmt.Sprintf("pids.max %d", l.Max.Bytes)
@@ -165,7 +165,7 @@ func (c *podCase) pidsRefused(way pidsChain, orFull bool) (f report.Finding, lev
 	}
 	f.Because = dedupe(append(f.Because, evidence...))
 	if !sure && refused && !local {
-		c.gaps.lack(c.filePath(l.Group.File("pids.peak")), "NotCollected", "which of several limits of processes was met", "the node pod")
+		c.gaps.Lack(c.filePath(l.Group.File("pids.peak")), "NotCollected", "which of several limits of processes was met", "the node pod")
 	}
 	f.Remedies = []report.Remedy{{
 		Summary: "Find what forks or starts threads without end: thread pools per request, zombies that nobody reaps, probes that hang. The list of the container's threads tells.",
@@ -291,7 +291,7 @@ func (c *podCase) refusedInGone() []report.Finding {
 	if gone == 0 {
 		return nil
 	}
-	f := newFinding(report.PIDsLimitReached, report.Proven, c.subject(c.onlyContainerName()),
+	f := report.NewFinding(report.PIDsLimitReached, report.Proven, c.subject(c.onlyContainerName()),
 		fmt.Sprintf("%s refused in a container of the pod that is gone, at a limit of its own: the pod's cgroup counts them, no group that is left does.", sentence(forks(gone))))
 	level := pidsLevel{PIDs: pod, who: "the pod"}
 	f.Because = append(c.pidsEvidence(level, false, "forks refused below it"), c.pidsEvidence(level, true, "forks refused at its own limit")...)
@@ -320,7 +320,7 @@ func (c *podCase) forkRejectedInLog() []report.Finding {
 		if note.Time.HasWall {
 			line.At = metav1.NewTime(note.Time.Wall)
 		}
-		f := newFinding(report.PIDsLimitReached, report.Likely, c.subject(name),
+		f := report.NewFinding(report.PIDsLimitReached, report.Likely, c.subject(name),
 			"The kernel refused a fork in this pod: a limit of processes and threads was met. No counter that is left says which one, or how often.", line)
 		pod := pidsLevel{who: "the pod"}
 		pod.PIDs, _ = c.groups.Pod.PIDs()
@@ -342,7 +342,7 @@ func nodePIDsLimitReached(n *nodeCase) []report.Finding {
 	if !local && !p.Full() {
 		return n.kernelPIDs(n.subject())
 	}
-	f := newFinding(report.PIDsLimitReached, report.Proven, n.subject(), "The pods of the node together have as many processes and threads as they may have")
+	f := report.NewFinding(report.PIDsLimitReached, report.Proven, n.subject(), "The pods of the node together have as many processes and threads as they may have")
 	if p.Limited() {
 		f.Summary += fmt.Sprintf(" (pids.max %d)", p.Max.Bytes)
 		f.Because = append(f.Because, n.fileEvidence(g.File("pids.max"), "", p.Max.String(), "tasks of all pods: the node's limit less what is reserved"))
@@ -387,7 +387,7 @@ func (n *nodeCase) kernelPIDs(subject report.Subject) []report.Finding {
 		return nil
 	}
 	because = append(because, n.fileEvidence("proc/loadavg", "tasks", fmt.Sprint(tasks), "processes and threads of the node"))
-	f := newFinding(report.PIDsLimitReached, report.Likely, subject,
+	f := report.NewFinding(report.PIDsLimitReached, report.Likely, subject,
 		fmt.Sprintf("The node has %d processes and threads, and its kernel allows %d: forks are refused, or soon are, in every pod.", tasks, limit), because...)
 	f.Arithmetic = fmt.Sprintf("%d / %d = %s", tasks, limit, percent(float64(tasks)/float64(limit)))
 	f.Remedies = []report.Remedy{{

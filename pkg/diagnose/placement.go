@@ -38,7 +38,7 @@ func Placement(s *snapshot.Snapshot, name string, o Options) (report.Report, err
 		Versions:   n.versions(),
 		Findings:   findings,
 		Placement:  placement,
-		Gaps:       n.gaps.list(),
+		Gaps:       n.gaps.List(),
 	}, nil
 }
 
@@ -90,10 +90,10 @@ func nodeReplayed(n *nodeCase) []report.Finding {
 	e, err := n.past()
 	if err != nil {
 		if errors.Is(err, errRecordInvalid) {
-			return []report.Finding{newFinding(report.EvidenceMissing, report.Proven, n.subject(), fmt.Sprintf(
+			return []report.Finding{report.NewFinding(report.EvidenceMissing, report.Proven, n.subject(), fmt.Sprintf(
 				"Nothing was replayed: the kubelet itself would not take over what is recorded (%s).", clip(err.Error())))}
 		}
-		return []report.Finding{newFinding(report.EvidenceMissing, report.Proven, n.subject(), fmt.Sprintf(
+		return []report.Finding{report.NewFinding(report.EvidenceMissing, report.Proven, n.subject(), fmt.Sprintf(
 			"Whether the kubelet's rules give what the node holds cannot be told: %s.", clip(err.Error())))}
 	}
 	var holders, open []history.Step
@@ -108,7 +108,7 @@ func nodeReplayed(n *nodeCase) []report.Finding {
 	if len(open) > 0 {
 		return n.openFindings(e.Explanation, holders, open)
 	}
-	f := newFinding(report.PlacementReplayed, report.Proven, n.subject(), "", n.placementEvidence(holders)...)
+	f := report.NewFinding(report.PlacementReplayed, report.Proven, n.subject(), "", n.placementEvidence(holders)...)
 	if !n.rulesExact {
 		f.Confidence = report.Likely
 	}
@@ -156,7 +156,7 @@ func (n *nodeCase) openFindings(e history.Explanation, holders, open []history.S
 		if len(list) == 0 {
 			continue
 		}
-		f := newFinding(code, list[0].Confidence, n.subject(), fmt.Sprintf(
+		f := report.NewFinding(code, list[0].Confidence, n.subject(), fmt.Sprintf(
 			"%d of the %s with CPUs or memory of their own %s from those before them, in the order of %s.", len(holders)-len(open), plural(len(holders), "pod"), verb(len(holders)-len(open), "follows", "follow"), e.Order))
 		const most = 8
 		for i, one := range list {

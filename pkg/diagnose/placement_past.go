@@ -50,7 +50,7 @@ func (n *nodeCase) replayPast() (past, error) {
 func (n *nodeCase) pastInput() (in history.Input, invalid, err error) {
 	m, err := n.managers()
 	if err != nil {
-		n.gaps.lack("nodes/"+n.name+" (replay)", err.Error(), "whether the kubelet's rules give the recorded placement", "")
+		n.gaps.Lack("nodes/"+n.name+" (replay)", err.Error(), "whether the kubelet's rules give the recorded placement", "")
 		return in, nil, err
 	}
 	if _, err := n.snap.Pods(); err != nil {

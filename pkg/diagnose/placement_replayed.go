@@ -33,10 +33,10 @@ func (c *podCase) replayFinding(e history.Explanation, s history.Step) report.Fi
 	subject := c.subject("")
 	switch s.Verdict {
 	case history.Follows:
-		return newFinding(report.PlacementReplayed, c.replayConfidence(s), subject, fmt.Sprintf(
+		return report.NewFinding(report.PlacementReplayed, c.replayConfidence(s), subject, fmt.Sprintf(
 			"The kubelet's rules give the pod exactly what is recorded, %s, %s.", recordText(s), afterText(c.holdersBefore(e, s))))
 	case history.FollowsListed:
-		return newFinding(report.PlacementReplayed, c.replayConfidence(s), subject, fmt.Sprintf(
+		return report.NewFinding(report.PlacementReplayed, c.replayConfidence(s), subject, fmt.Sprintf(
 			"The kubelet's rules give the pod exactly what is recorded, %s, if pods count that have ended since and are still listed or still in the checkpoint.", recordText(s)))
 	case history.NeedsHeld:
 		return c.neededFinding(e, s)
@@ -54,7 +54,7 @@ func afterText(holders int) string {
 // neededFinding says with what the record follows, if pods since gone held it.
 // Other holdings can explain it as well: what was tried is not all there is.
 func (c *podCase) neededFinding(e history.Explanation, s history.Step) report.Finding {
-	f := newFinding(report.PlacementNeedsGonePods, report.Likely, c.subject(""), fmt.Sprintf(
+	f := report.NewFinding(report.PlacementNeedsGonePods, report.Likely, c.subject(""), fmt.Sprintf(
 		"What is recorded, %s, does not follow from the pods that were there and still are: from these it would be %s. By the kubelet's rules it follows if other pods, gone since, held %s when it came.",
 		recordText(s), replayText(s), heldText(s)))
 	switch {
@@ -124,7 +124,7 @@ func leastBytes(b uint64) string {
 // differsFinding says that no state of the node was found that gives the
 // record.
 func (c *podCase) differsFinding(s history.Step) report.Finding {
-	f := newFinding(report.PlacementDiffers, report.Possible, c.subject(""), "")
+	f := report.NewFinding(report.PlacementDiffers, report.Possible, c.subject(""), "")
 	unknown := c.unknownDevices(c.pod)
 	switch {
 	case s.Verdict == history.Never:
@@ -140,7 +140,7 @@ func (c *podCase) differsFinding(s history.Step) report.Finding {
 	}
 	if len(unknown) > 0 && s.Verdict != history.Never {
 		f.Summary += fmt.Sprintf(" The hints of %s are not known.", join(unknown))
-		c.gaps.lack("nodes/"+c.name+"/podresources.json", "nothing names the devices of "+join(unknown), "which NUMA nodes the device manager preferred", "PodResources of the node")
+		c.gaps.Lack("nodes/"+c.name+"/podresources.json", "nothing names the devices of "+join(unknown), "which NUMA nodes the device manager preferred", "PodResources of the node")
 	}
 	f.Remedies = []report.Remedy{{
 		Summary: "See whether policy, options, reservation or kubelet version were changed after the pod came, or CPUs went offline: what is in the checkpoint stays as it was.",

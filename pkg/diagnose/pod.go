@@ -41,7 +41,7 @@ func newPodCase(n *nodeCase, pod *corev1.Pod) *podCase {
 		c.groupsErr = errNotV2
 	default:
 		if c.groups, c.groupsErr = n.tree.Pod(pod); c.groupsErr != nil && !c.ended() {
-			n.gaps.miss(n.filePath("sys/fs/cgroup/…/pod"+c.uid), c.groupsErr, "limits and counters of this pod", "the node pod")
+			n.gaps.Miss(n.filePath("sys/fs/cgroup/…/pod"+c.uid), c.groupsErr, "limits and counters of this pod", "the node pod")
 		}
 	}
 	c.shared = sync.OnceValue(c.sharedLevels)

@@ -135,7 +135,7 @@ func readmissionRefused(c *podCase) []report.Finding {
 			}
 		}
 	}
-	f := newFinding(report.ReadmissionRefused, confidence, c.subject(""),
+	f := report.NewFinding(report.ReadmissionRefused, confidence, c.subject(""),
 		fmt.Sprintf("A restart of the kubelet of %s refused the pod although it had been admitted there before: %s. %s", c.name, s.Reason, why))
 	f.Because = append([]report.Evidence{
 		c.podField("status.reason", s.Reason, ""),

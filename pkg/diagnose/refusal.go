@@ -144,7 +144,7 @@ func (n *nodeCase) refusal(a *attempt, code report.Code, subject report.Subject,
 	because = append(because, report.Evidence{
 		Source: "node:/" + cpuStatePath, Field: "replayed answer", Value: a.result.Reason, Means: clip(a.result.Message),
 	})
-	return newFinding(code, confidence, subject, summary, because...)
+	return report.NewFinding(code, confidence, subject, summary, because...)
 }
 
 // failure is the error of the allocation that failed, and the container at

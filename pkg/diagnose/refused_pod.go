@@ -81,7 +81,7 @@ func (c *podCase) replayedRefusal() (out []report.Finding, now string) {
 	m, err := c.managers()
 	if err != nil {
 		if !errors.Is(err, errNoNode) {
-			c.gaps.lack("nodes/"+c.name, err.Error(), "a replay of the kubelet's managers: why it refused the pod", "")
+			c.gaps.Lack("nodes/"+c.name, err.Error(), "a replay of the kubelet's managers: why it refused the pod", "")
 		}
 		return nil, ""
 	}
@@ -268,10 +268,10 @@ func (c *podCase) saidRefusal(now string) []report.Finding {
 	default:
 		return nil
 	}
-	f := newFinding(code, confidence, c.subject(""), fmt.Sprintf("The kubelet of %s refused the pod: %s.%s", c.name, strings.TrimSuffix(text, "."), behind(now)))
+	f := report.NewFinding(code, confidence, c.subject(""), fmt.Sprintf("The kubelet of %s refused the pod: %s.%s", c.name, strings.TrimSuffix(text, "."), behind(now)))
 	f.Remedies = []report.Remedy{{Summary: "A refused pod is not tried again: its controller has to make a new one.", Effect: strings.TrimSpace(now)}}
 	if confidence != report.Proven {
-		c.gaps.lack("nodes/"+c.name+"/root/"+kubeletDir, "the state of the moment of the refusal is not there", "which resource was short on which NUMA node then", "the kubelet's log of that time")
+		c.gaps.Lack("nodes/"+c.name+"/root/"+kubeletDir, "the state of the moment of the refusal is not there", "which resource was short on which NUMA node then", "the kubelet's log of that time")
 	}
 	return []report.Finding{f}
 }
@@ -307,7 +307,7 @@ func (c *podCase) fitRefused() []report.Finding {
 			return []report.Finding{f}
 		}
 	}
-	f := newFinding(report.FitCheckRefused, report.Proven, c.subject(""),
+	f := report.NewFinding(report.FitCheckRefused, report.Proven, c.subject(""),
 		fmt.Sprintf("The kubelet's own fit check, which comes after its managers, refused the pod: %s (%s). By what is known of the node now it would not.", s.Reason, clip(c.refusedWords())))
 	if m := capacityMessage.FindStringSubmatch(s.Message); m != nil {
 		rule := capacityRule(m[1], m[2], m[3], m[4])
@@ -324,7 +324,7 @@ func (c *podCase) fitRefused() []report.Finding {
 // unexplained reports the refusal in the kubelet's own words.
 func (c *podCase) unexplained(now string) report.Finding {
 	s := c.pod.Status
-	f := newFinding(report.RefusalUnexplained, report.Proven, c.subject(""),
+	f := report.NewFinding(report.RefusalUnexplained, report.Proven, c.subject(""),
 		fmt.Sprintf("The kubelet of %s refused the pod: %s. No rule here explains it.%s", c.name, s.Reason, behind(now)))
 	f.Remedies = []report.Remedy{{Summary: "A refused pod is not tried again: its controller has to make a new one, which may meet the same refusal."}}
 	return f

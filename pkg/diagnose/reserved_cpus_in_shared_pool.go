@@ -111,7 +111,7 @@ func (r reservedPool) onlyHere() string {
 }
 
 func (n *nodeCase) reservedFinding(r reservedPool, subject report.Subject, summary string) report.Finding {
-	f := newFinding(report.ReservedInSharedPool, report.Proven, subject, summary,
+	f := report.NewFinding(report.ReservedInSharedPool, report.Proven, subject, summary,
 		n.reservedEvidence(r.reserved),
 		n.fileEvidence(cpuStatePath, "defaultCpuSet", r.pool.String(), "the shared pool"))
 	option := "not set"

@@ -27,7 +27,7 @@ func reservedMemoryMismatch(n *nodeCase) []report.Finding {
 	if err != nil {
 		return nil
 	}
-	f := newFinding(report.ReservedMemoryMismatch, n.startConfidence(), n.subject(), "")
+	f := report.NewFinding(report.ReservedMemoryMismatch, n.startConfidence(), n.subject(), "")
 	var texts, sums []string
 	wrong := unequalReservations(n.config.ReservedMemory, reservation)
 	for _, u := range wrong {

@@ -27,7 +27,7 @@ func reservedSplitsCore(n *nodeCase) []report.Finding {
 	}
 	all := topo.AllCPUs()
 	allocatable, usable := all.Difference(reserved).Size(), all.Difference(physical).Size()
-	f := newFinding(report.ReservedSplitsCore, report.Proven, n.subject(), fmt.Sprintf(
+	f := report.NewFinding(report.ReservedSplitsCore, report.Proven, n.subject(), fmt.Sprintf(
 		"The reserved %s %s %s a core: %s %s %s can never be pinned under %s, so that of the %d CPUs that are not reserved only %d can be exclusive (%s).",
 		noun(reserved.Size(), "CPU"), reserved, verb(reserved.Size(), "splits", "split"), verb(reserved.Size(), "its", "their"), noun(lost.Size(), "sibling"), lost, fullPCPUsOnly, allocatable, usable, all.Difference(physical)),
 		n.reservedEvidence(reserved),

@@ -177,7 +177,7 @@ func capacityRule(name, requestedText, usedText, capacityText string) resizeRule
 
 func (c *podCase) resizeInfeasible(cond corev1.PodCondition, rule resizeRule) report.Finding {
 	changes := c.resizeChanges()
-	f := newFinding(report.ResizeInfeasible, report.Proven, c.subject(changes.container()),
+	f := report.NewFinding(report.ResizeInfeasible, report.Proven, c.subject(changes.container()),
 		fmt.Sprintf("The resize %swill not be made: %s.", changes.text(), strings.TrimSuffix(rule.why, ".")))
 	if cond.Reason != corev1.PodReasonInfeasible {
 		f.Summary += " The kubelet calls it deferred, but no waiting helps."

@@ -13,7 +13,7 @@ import (
 // resizeDeferred speaks of a resize that waits for room.
 func (c *podCase) resizeDeferred(cond corev1.PodCondition, rule resizeRule) report.Finding {
 	changes := c.resizeChanges()
-	f := newFinding(report.ResizePending, report.Proven, c.subject(changes.container()),
+	f := report.NewFinding(report.ResizePending, report.Proven, c.subject(changes.container()),
 		fmt.Sprintf("The resize %swaits (%s): %s.", changes.text(), or(cond.Reason, "no reason given"), strings.TrimSuffix(rule.why, ".")))
 	if kept := changes.kept(); kept != "" {
 		f.Summary += " Until it is granted, what the pod was allocated counts: " + kept + "."
@@ -38,7 +38,7 @@ func (c *podCase) resizeInProgress(cond corev1.PodCondition) report.Finding {
 			break
 		}
 	}
-	f := newFinding(report.ResizePending, report.Proven, c.subject(subject), "")
+	f := report.NewFinding(report.ResizePending, report.Proven, c.subject(subject), "")
 	switch {
 	case cond.Reason == corev1.PodReasonError:
 		f.Summary = "The resize was granted and failed: " + strings.TrimSuffix(cutText(cond.Message), ".") + ". The kubelet tries again"
@@ -145,7 +145,7 @@ func (c *podCase) resizeUnseen() []report.Finding {
 	if len(changes) == 0 {
 		return nil
 	}
-	f := newFinding(report.ResizePending, report.Likely, c.subject(changes.container()),
+	f := report.NewFinding(report.ResizePending, report.Likely, c.subject(changes.container()),
 		fmt.Sprintf("The resize %sis not granted, and no condition says why: the kubelet has not looked at it yet, or its feature gate InPlacePodVerticalScaling is off.", changes.text()))
 	f.Because = changes.evidence(c)
 	if seen := c.pod.Status.ObservedGeneration; seen != 0 && seen < c.pod.Generation {

@@ -137,7 +137,7 @@ func (n *nodeCase) wouldRefuse(r readmit, supposed string) report.Finding {
 	if supposed != "" {
 		with = " with " + supposed
 	}
-	f := newFinding(report.WouldBeRefusedNow, report.Proven, report.Subject{Kind: "Pod", Namespace: r.pod.Namespace, Name: r.pod.Name},
+	f := report.NewFinding(report.WouldBeRefusedNow, report.Proven, report.Subject{Kind: "Pod", Namespace: r.pod.Namespace, Name: r.pod.Name},
 		fmt.Sprintf("The pod runs, and a restart of the kubelet of %s%s would refuse it: %s (%s). Its containers would be killed, and the pod would fail.", n.name, with, r.reason, strings.TrimSuffix(clip(r.message), ".")),
 		report.Evidence{Source: "api:pods/" + r.pod.Namespace + "/" + r.pod.Name, Field: "replayed answer", Value: r.reason, Means: clip(r.message)})
 	f.Because = append(f.Because, r.evidence...)
@@ -213,9 +213,9 @@ func (n *nodeCase) supposedRestart(supposed string) []report.Finding {
 	admitted, refused, crash, err := n.restart()
 	if err != nil {
 		if !errors.Is(err, errNoNode) {
-			n.gaps.lack("nodes/"+n.name, err.Error(), "whether the pods would be admitted again", "")
+			n.gaps.Lack("nodes/"+n.name, err.Error(), "whether the pods would be admitted again", "")
 		}
-		f := newFinding(report.EvidenceMissing, report.Proven, n.subject(), "The start can not be replayed: "+clip(err.Error())+".")
+		f := report.NewFinding(report.EvidenceMissing, report.Proven, n.subject(), "The start can not be replayed: "+clip(err.Error())+".")
 		return []report.Finding{f}
 	}
 	if crash != nil {
@@ -224,7 +224,7 @@ func (n *nodeCase) supposedRestart(supposed string) []report.Finding {
 	var out []report.Finding
 	for _, r := range refused {
 		now := n.wouldRefuse(r, supposed)
-		f := newFinding(report.ReadmissionRefused, report.Likely, now.Subject,
+		f := report.NewFinding(report.ReadmissionRefused, report.Likely, now.Subject,
 			fmt.Sprintf("Started with %s on these checkpoints, the kubelet of %s would refuse pod %s/%s, which runs there: %s (%s).", supposed, n.name, r.pod.Namespace, r.pod.Name, r.reason, strings.TrimSuffix(clip(r.message), ".")), now.Because...)
 		f.Remedies = now.Remedies
 		now.Confidence = report.Likely
@@ -234,7 +234,7 @@ func (n *nodeCase) supposedRestart(supposed string) []report.Finding {
 		return out
 	}
 	state, _ := n.cpuState()
-	f := newFinding(report.WouldBeAdmittedNow, report.Likely, n.subject(),
+	f := report.NewFinding(report.WouldBeAdmittedNow, report.Likely, n.subject(),
 		fmt.Sprintf("Started with %s, the kubelet takes the checkpoints over and admits %s again, with what they have.", supposed, plural(admitted, "pod")),
 		n.fileEvidence(cpuStatePath, "policyName", valueOr(state.PolicyName, "not read"), "the checkpoint that the replayed start takes over"))
 	return []report.Finding{f}

@@ -169,9 +169,3 @@ func nothingSaid(f report.Finding) int {
 	}
 	return 0
 }
-
-// newFinding starts a finding with the severity of its code.
-func newFinding(code report.Code, confidence report.Confidence, subject report.Subject, summary string, because ...report.Evidence) report.Finding {
-	entry, _ := report.Lookup(code)
-	return report.Finding{Code: code, Severity: entry.Severity, Confidence: confidence, Subject: subject, Summary: summary, Because: because}
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -156,7 +157,7 @@ func malformed(r report.Report) []string {
 			wrong = append(wrong, fmt.Sprintf("%s has no evidence", f.Code))
 		}
 		for _, e := range f.Because {
-			if kind, _, ok := strings.Cut(e.Source, ":"); !ok || !slices.Contains([]string{"node", "kubelet", "api", "kernel"}, kind) {
+			if kind, _, ok := strings.Cut(e.Source, ":"); !ok || !slices.Contains([]string{"node", "kubelet", "api", "kernel", "karpenter", "flag"}, kind) {
 				wrong = append(wrong, fmt.Sprintf("%s: source %q", f.Code, e.Source))
 			}
 		}
@@ -227,6 +228,9 @@ func TestEveryCodeHasItsData(t *testing.T) {
 		}
 	}
 	for _, e := range report.Catalogue() {
+		if e.Group == report.GroupShrinking {
+			continue // package shrink's own
+		}
 		if len(produced[e.Code]) == 0 {
 			t.Errorf("%s: no data set gives it", e.Code)
 		}
@@ -250,6 +254,9 @@ func TestRegisteredCodes(t *testing.T) {
 		for _, code := range r.codes {
 			registered[code] = true
 		}
+	}
+	for _, code := range shrink.Codes() {
+		registered[code] = true
 	}
 	for _, code := range whatIfCodes {
 		registered[code] = true

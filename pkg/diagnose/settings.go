@@ -13,6 +13,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 )
 
 // Settings are changes of a kubelet's configuration, or version, that a
@@ -231,10 +232,10 @@ func (n *nodeCase) with(set Settings) (*nodeCase, error) {
 }
 
 // lackGates leaves a gap for every gate that is not listed here.
-func (s Settings) lackGates(gaps *gapLog) {
+func (s Settings) lackGates(gaps *gap.Log) {
 	for _, one := range s {
 		if one.Field == "featureGates" && one.Value != "" && !kubeletconfig.GateListed(one.Key) {
-			gaps.lack("featureGates."+clip(one.Key), "this feature gate is not known here, so nothing was changed for it",
+			gaps.Lack("featureGates."+clip(one.Key), "this feature gate is not known here, so nothing was changed for it",
 				"whether the kubelet has the gate, without which it does not start, and what it changes", "")
 		}
 	}

@@ -37,7 +37,7 @@ func sharedPool(c *podCase) []report.Finding {
 		if pool != "" {
 			summary += "; it runs on CPUs " + pool
 		}
-		out = append(out, newFinding(code, report.Proven, c.subject(k.Name), summary+".", append(evidence, poolEvidence...)...))
+		out = append(out, report.NewFinding(code, report.Proven, c.subject(k.Name), summary+".", append(evidence, poolEvidence...)...))
 	}
 	return out
 }
@@ -118,7 +118,7 @@ func sidecarBreaksGuaranteed(c *podCase) []report.Finding {
 	}
 	var out []report.Finding
 	for _, name := range losers {
-		f := newFinding(report.SidecarBreaksGuaranteed, report.Proven, c.subject(name), "")
+		f := report.NewFinding(report.SidecarBreaksGuaranteed, report.Proven, c.subject(name), "")
 		parts, because := c.offenders()
 		f.Because = append(f.Because, because...)
 		f.Summary = fmt.Sprintf("Container %s asks for whole CPUs with equal requests and limits and would own them, but the pod is %s because of %s.",

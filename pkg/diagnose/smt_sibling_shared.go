@@ -21,7 +21,7 @@ func smtSiblingShared(c *podCase) []report.Finding {
 	}
 	var out []report.Finding
 	for _, k := range c.pinnedOn(topo) {
-		f := newFinding(report.SMTSiblingShared, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
+		f := report.NewFinding(report.SMTSiblingShared, report.Proven, c.subject(k.Name), "", c.ownershipEvidence(k.Name)...)
 		var mine, siblings cpuset.Set
 		for _, core := range topo.Cores {
 			own := core.CPUs.Intersection(k.cpus)

@@ -42,7 +42,7 @@ func (c *podCase) swapLimit(k container, g cgroup.Group) (report.Finding, bool) 
 	case limit.Bytes == 0 && !(given && computed && want.Text != "0"):
 		return report.Finding{}, false
 	}
-	f := newFinding(report.SwapLimited, report.Proven, c.subject(k.Name), "")
+	f := report.NewFinding(report.SwapLimited, report.Proven, c.subject(k.Name), "")
 	f.Because = append(f.Because, c.fileEvidence(g.File("memory.swap.max"), "", limit.String(), "the most that it may have in swap"))
 	used, usedErr := g.MemorySwapCurrent()
 	if usedErr == nil {

@@ -100,7 +100,7 @@ func (c *podCase) oomdFinding(kill oomdKill) report.Finding {
 	if cause == "" {
 		cause = "memory pressure or swap use, which of them its own line would tell"
 	}
-	f := newFinding(report.SystemdOOMDKill, report.Likely, c.subject(kill.container),
+	f := report.NewFinding(report.SystemdOOMDKill, report.Likely, c.subject(kill.container),
 		fmt.Sprintf("%s was killed by systemd-oomd%s because of %s. It acts from outside the kernel: no memory limit of the pod was met, and oom_kill does not count it.", what, at, cause))
 	line := report.Evidence{Source: "kernel:log", Field: fmt.Sprintf("line %d", kill.Line), Value: cutText(kill.Text), Means: "systemd's own account"}
 	if kill.file == "kubelet.log" {

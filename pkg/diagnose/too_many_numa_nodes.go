@@ -24,7 +24,7 @@ func tooManyNUMANodes(n *nodeCase) []report.Finding {
 		if !set {
 			allowed = "8"
 		}
-		f := newFinding(report.TooManyNUMANodes, n.startConfidence(), n.subject(),
+		f := report.NewFinding(report.TooManyNUMANodes, n.startConfidence(), n.subject(),
 			fmt.Sprintf("The kubelet %s: the machine has %d NUMA nodes, and the Topology Manager's policy %s takes %s.", n.startVerb(), count, fault.value, allowed),
 			n.numaNodesEvidence(topo),
 			n.configEvidence("topologyManagerPolicy", fault.value, "the kubelet's words: "+fault.message))

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -137,13 +138,13 @@ func newTop(s *snapshot.Snapshot) report.Top {
 
 // mergeGaps are those of several nodes, each once.
 func mergeGaps(nodes ...*nodeCase) []report.Gap {
-	all := gapLog{}
+	all := gap.Log{}
 	for _, n := range nodes {
-		for _, g := range n.gaps.list() {
-			all.lack(g.Wanted, g.Reason, g.Costs, g.Fix)
+		for _, g := range n.gaps.List() {
+			all.Lack(g.Wanted, g.Reason, g.Costs, g.Fix)
 		}
 	}
-	return all.list()
+	return all.List()
 }
 
 // sampleSeconds is the time between the samples, nil without two.
@@ -160,7 +161,7 @@ func (n *nodeCase) sampleSeconds() *float64 {
 func (n *nodeCase) waiting(read func() (cgroup.Pressure, error), growth func() (uint64, bool), file, costs string) *report.TopWaiting {
 	now, err := read()
 	if err != nil || now.Some == nil {
-		n.gaps.miss(n.filePath(file), err, costs, "a kernel with psi=1")
+		n.gaps.Miss(n.filePath(file), err, costs, "a kernel with psi=1")
 		return nil
 	}
 	if waited, ok := growth(); ok {

@@ -96,7 +96,7 @@ func (n *nodeCase) topNodeCPU() report.TopNodeCPU {
 		after, errB := cgroup.ReadCPUTimes(n.last.Files)
 		u, known := before.Usage(after, after.CPUs())
 		if errA != nil || errB != nil || !known || u.Busy > math.MaxUint64/usecPerTick {
-			n.gaps.miss(n.filePath(file), errB, "how much CPU the node uses", "the node pod")
+			n.gaps.Miss(n.filePath(file), errB, "how much CPU the node uses", "the node pod")
 			out.Source = ""
 			return out
 		}
@@ -158,10 +158,10 @@ func (n *nodeCase) topNodeMemory() report.TopNodeMemory {
 	if i < 0 || signals[i].available < 0 || signals[i].capacity < signals[i].available {
 		const costs = "memory.available, which eviction goes by"
 		_, err := cgroup.ReadMeminfo(n.fsys)
-		n.gaps.miss(n.filePath("proc/meminfo"), err, costs, "the node pod")
+		n.gaps.Miss(n.filePath("proc/meminfo"), err, costs, "the node pod")
 		root := cgroup.Group{FS: n.fsys, Path: "/"}
 		_, err = root.MemoryStat()
-		n.gaps.miss(n.filePath(root.File("memory.stat")), err, costs, "the node pod")
+		n.gaps.Miss(n.filePath(root.File("memory.stat")), err, costs, "the node pod")
 		return report.TopNodeMemory{}
 	}
 	s := signals[i]

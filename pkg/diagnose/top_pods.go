@@ -307,7 +307,7 @@ func (c *podCase) topMemory(own memoryGroup, groups []memoryGroup) report.TopMem
 		out.Share = &part
 	}
 	for _, m := range groups {
-		c.gaps.miss(c.filePath(m.group.File("memory.stat")), m.statErr, "how much of the memory cannot be freed", "")
+		c.gaps.Miss(c.filePath(m.group.File("memory.stat")), m.statErr, "how much of the memory cannot be freed", "")
 	}
 	out.NonReclaimable = c.topNonReclaimable(own, groups)
 	return out

@@ -29,7 +29,7 @@ func uncoreCacheSplit(c *podCase) []report.Finding {
 		if touched <= least {
 			continue
 		}
-		f := newFinding(report.UncoreCacheSplit, report.Proven, c.subject(k.Name), fmt.Sprintf(
+		f := report.NewFinding(report.UncoreCacheSplit, report.Proven, c.subject(k.Name), fmt.Sprintf(
 			"The %d CPUs of container %s lie under %d last level caches where %d could hold them: %s.", k.cpus.Size(), k.Name, touched, least, join(parts)),
 			c.ownershipEvidence(k.Name)...)
 		source := "node:lscpu -p"

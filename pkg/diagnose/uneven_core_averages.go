@@ -27,7 +27,7 @@ func unevenCoreAverages(n *nodeCase) []report.Finding {
 	if largest == smallest && largest == average {
 		return nil
 	}
-	f := newFinding(report.UnevenCoreAverages, report.Proven, n.subject(), "")
+	f := report.NewFinding(report.UnevenCoreAverages, report.Proven, n.subject(), "")
 	f.Arithmetic = fmt.Sprintf("⌊%d CPUs / %s⌋ = %d", topo.NumCPUs, plural(topo.NumCores, "core"), average)
 	for size := smallest; size <= largest; size++ {
 		if set, ok := sizes[size]; ok {

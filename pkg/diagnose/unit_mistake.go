@@ -64,7 +64,7 @@ func (m mistake) name() string {
 }
 
 func (c *podCase) mistakeFinding(container, who string, all []mistake) report.Finding {
-	f := newFinding(report.UnitMistake, all[0].confidence, c.subject(container), "")
+	f := report.NewFinding(report.UnitMistake, all[0].confidence, c.subject(container), "")
 	for _, m := range all {
 		text := fmt.Sprintf("%s has %s %q: %s", sentence(who), m.name(), m.value, m.is)
 		if m.meant != "" {

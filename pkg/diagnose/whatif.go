@@ -14,6 +14,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/cpuset"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/hint"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/node"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -42,7 +43,7 @@ func WhatIf(s *snapshot.Snapshot, t Template, nodes []string, o WhatIfOptions) (
 		Metadata:   report.Metadata{Namespace: t.Namespace, Name: t.Name},
 	}
 	known := s.NodeNames()
-	gaps := &gapLog{}
+	gaps := &gap.Log{}
 	for i, name := range nodes {
 		if !slices.Contains(known, name) {
 			return r, &NotFoundError{What: "nodes", Name: name, Known: known}
@@ -55,10 +56,10 @@ func WhatIf(s *snapshot.Snapshot, t Template, nodes []string, o WhatIfOptions) (
 		fact, findings := q.answer()
 		r.WhatIf = append(r.WhatIf, fact)
 		r.Findings = append(r.Findings, findings...)
-		for _, gap := range n.gaps.list() {
+		for _, gap := range n.gaps.List() {
 			// What the cgroups hold does not bear on admission.
 			if !strings.HasSuffix(gap.Wanted, "/sys/fs/cgroup") && !strings.HasSuffix(gap.Wanted, "/events.json") {
-				gaps.lack(gap.Wanted, gap.Reason, gap.Costs, gap.Fix)
+				gaps.Lack(gap.Wanted, gap.Reason, gap.Costs, gap.Fix)
 			}
 		}
 		versions := q.changed.versions()
@@ -73,7 +74,7 @@ func WhatIf(s *snapshot.Snapshot, t Template, nodes []string, o WhatIfOptions) (
 		r.Metadata.Node = nodes[0]
 	}
 	order(r.Findings)
-	r.Gaps = gaps.list()
+	r.Gaps = gaps.List()
 	return r, nil
 }
 

@@ -32,7 +32,7 @@ func (q *whatIf) confidence(t trial, w world) (report.Confidence, []string) {
 	}
 	if unknown := n.unknownDevices(q.pod); len(unknown) > 0 && t.attempt != nil && t.from.config.Kubelet.TopologyManagerPolicy != "none" {
 		why = append(why, "the NUMA nodes of the devices of "+join(unknown)+" are not known")
-		n.gaps.lack("nodes/"+n.name+"/podresources.json", "it does not name the devices of "+join(unknown), "which NUMA nodes the devices want", "the PodResources API of the kubelet")
+		n.gaps.Lack("nodes/"+n.name+"/podresources.json", "it does not name the devices of "+join(unknown), "which NUMA nodes the devices want", "the PodResources API of the kubelet")
 	}
 	if len(why) > 0 {
 		return report.Likely, why
@@ -114,7 +114,7 @@ func placesText(containers []report.WhatIfContainer) string {
 func (q *whatIf) admittedFinding(t trial, w world, fact report.WhatIf) report.Finding {
 	n := q.changed
 	confidence, why := q.confidence(t, w)
-	f := newFinding(report.WouldBeAdmittedNow, confidence, q.subject(), "")
+	f := report.NewFinding(report.WouldBeAdmittedNow, confidence, q.subject(), "")
 	f.Summary = fmt.Sprintf("The kubelet of %s would admit the pod now: %s.", n.name, placesText(fact.Containers))
 	f.Because = append(f.Because, report.Evidence{Source: q.source, Field: "spec.containers[].resources.requests", Value: requestsText(q.pod), Means: string(q.pod.Status.QOSClass)})
 	if t.attempt != nil {
@@ -199,7 +199,7 @@ func (q *whatIf) fitEvidence() ([]report.Evidence, string) {
 // refusedFinding sums the refusal up; the finding beside it has its code.
 func (q *whatIf) refusedFinding(t trial, w world, fact report.WhatIf, refusals []report.Finding) report.Finding {
 	confidence, why := q.confidence(t, w)
-	f := newFinding(report.WouldBeRefusedNow, confidence, q.subject(), "")
+	f := report.NewFinding(report.WouldBeRefusedNow, confidence, q.subject(), "")
 	said := clip(fact.Message)
 	if fact.Reason != "" {
 		said = fact.Reason + ": " + said
@@ -235,7 +235,7 @@ func (q *whatIf) refusedFinding(t trial, w world, fact report.WhatIf, refusals [
 // noStart: under these settings, or on these state files, no kubelet runs that
 // could admit anything.
 func (q *whatIf) noStart(err error) report.Finding {
-	f := newFinding(report.WouldBeRefusedNow, report.Likely, q.subject(),
+	f := report.NewFinding(report.WouldBeRefusedNow, report.Likely, q.subject(),
 		fmt.Sprintf("The kubelet of %s would not start, so the pod would stay Pending: %s.", q.now.name, strings.TrimSuffix(clip(startText(err)), ".")),
 		report.Evidence{Source: q.source, Field: "spec.containers[].resources.requests", Value: requestsText(q.pod), Means: string(q.pod.Status.QOSClass)})
 	if len(q.set) == 0 {
@@ -256,7 +256,7 @@ func startText(err error) string {
 
 // unknown: the data do not tell what the kubelet would say.
 func (q *whatIf) unknown(err error) report.Finding {
-	q.now.gaps.lack("nodes/"+q.now.name, err.Error(), "whether the kubelet would admit the pod", "the node pod, and get nodes/proxy (kubelet /configz)")
-	return newFinding(report.EvidenceMissing, report.Proven, q.subject(),
+	q.now.gaps.Lack("nodes/"+q.now.name, err.Error(), "whether the kubelet would admit the pod", "the node pod, and get nodes/proxy (kubelet /configz)")
+	return report.NewFinding(report.EvidenceMissing, report.Proven, q.subject(),
 		fmt.Sprintf("What the kubelet of %s would answer cannot be told: %s.", q.now.name, strings.TrimSuffix(clip(err.Error()), ".")))
 }

@@ -14,6 +14,7 @@ const (
 	GroupMemory    Group = "Memory"
 	GroupPlacement Group = "Placement"
 	GroupAdmission Group = "Admission"
+	GroupShrinking Group = "Shrinking"
 	GroupNode      Group = "Node"
 	GroupEvidence  Group = "Evidence"
 )
@@ -124,6 +125,10 @@ const (
 	ResizePending            Code = "resize-pending"
 	KubeletWouldHang         Code = "kubelet-would-hang"
 )
+
+// Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
+// from removing a node, and what goes on all the same.
+const ()
 
 // Codes of no other group.
 const (
@@ -248,4 +253,10 @@ func Lookup(code Code) (Entry, bool) {
 		}
 	}
 	return Entry{}, false
+}
+
+// NewFinding makes a finding of the severity that the catalogue gives the code.
+func NewFinding(code Code, confidence Confidence, subject Subject, summary string, because ...Evidence) Finding {
+	entry, _ := Lookup(code)
+	return Finding{Code: code, Severity: entry.Severity, Confidence: confidence, Subject: subject, Summary: summary, Because: because}
 }

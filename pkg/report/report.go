@@ -17,6 +17,8 @@ const (
 	NodeReport      Kind = "NodeReport"
 	PlacementReport Kind = "PlacementReport"
 	WhatIfReport    Kind = "WhatIfReport"
+	NodePoolReport  Kind = "NodePoolReport"
+	BudgetReport    Kind = "BudgetReport"
 )
 
 // Report answers one question about one subject at one moment.
@@ -28,11 +30,13 @@ type Report struct {
 	ObservedAt metav1.Time `json:"observedAt,omitzero"`
 	Versions   Versions    `json:"versions"`
 	// Findings stand in the order of severity, confidence, catalogue, subject.
-	Findings  []Finding  `json:"findings"`
-	Placement *Placement `json:"placement,omitempty"`
-	Resources *Resources `json:"resources,omitempty"`
-	WhatIf    []WhatIf   `json:"whatif,omitempty"`
-	Gaps      []Gap      `json:"gaps,omitempty"`
+	Findings  []Finding         `json:"findings"`
+	Placement *Placement        `json:"placement,omitempty"`
+	Resources *Resources        `json:"resources,omitempty"`
+	WhatIf    []WhatIf          `json:"whatif,omitempty"`
+	Budgets   []NodePoolBudgets `json:"budgets,omitempty"`
+	Timeline  []TimelineSegment `json:"timeline,omitempty"`
+	Gaps      []Gap             `json:"gaps,omitempty"`
 }
 
 // List holds the reports of several subjects; its Kind is that of its items

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
@@ -29,6 +30,34 @@ func (s *Snapshot) Events() ([]corev1.Event, error) { return s.events() }
 
 // ReplicaSets are the items of cluster/replicasets.json, see [Snapshot.Pods].
 func (s *Snapshot) ReplicaSets() ([]appsv1.ReplicaSet, error) { return s.replicaSets() }
+
+// Deployments are the items of cluster/deployments.json, see [Snapshot.Pods].
+func (s *Snapshot) Deployments() ([]appsv1.Deployment, error) { return s.deployments() }
+
+// DaemonSets are the items of cluster/daemonsets.json, see [Snapshot.Pods].
+func (s *Snapshot) DaemonSets() ([]appsv1.DaemonSet, error) { return s.daemonSets() }
+
+// PodDisruptionBudgets are the items of cluster/poddisruptionbudgets.json, see
+// [Snapshot.Pods].
+func (s *Snapshot) PodDisruptionBudgets() ([]policyv1.PodDisruptionBudget, error) { return s.pdbs() }
+
+// CustomList is the file of a custom resource, such as
+// "nodepools.karpenter.sh": a List whose items are for the caller to decode.
+// It is bounded like every other list, and no quantity in it is endless.
+func (s *Snapshot) CustomList(resource string) ([]byte, error) {
+	name := "cluster/" + resource + ".json"
+	data, err := s.File(name)
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(data, []byte(",")); n > maxListCommas {
+		return nil, fmt.Errorf("%s: a list of %d values: %w", name, n, ErrTooManyEntries)
+	}
+	if err := CheckQuantities(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
+}
 
 // object is a pointer to an API type.
 type object[T any] interface {

@@ -22,6 +22,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // Snapshot is one moment, read lazily and safe for concurrent use. What it
@@ -37,6 +38,9 @@ type Snapshot struct {
 	nodeObjects func() ([]corev1.Node, error)
 	events      func() ([]corev1.Event, error)
 	replicaSets func() ([]appsv1.ReplicaSet, error)
+	deployments func() ([]appsv1.Deployment, error)
+	daemonSets  func() ([]appsv1.DaemonSet, error)
+	pdbs        func() ([]policyv1.PodDisruptionBudget, error)
 	nodeNames   func() []string
 
 	mu    sync.Mutex
@@ -113,6 +117,9 @@ func newSnapshot(t tree, lim limits) (*Snapshot, error) {
 	s.nodeObjects = objects[corev1.Node](s, "nodes", corev1.SchemeGroupVersion, "Node")
 	s.events = objects[corev1.Event](s, "events", corev1.SchemeGroupVersion, "Event")
 	s.replicaSets = objects[appsv1.ReplicaSet](s, "replicasets", appsv1.SchemeGroupVersion, "ReplicaSet")
+	s.deployments = objects[appsv1.Deployment](s, "deployments", appsv1.SchemeGroupVersion, "Deployment")
+	s.daemonSets = objects[appsv1.DaemonSet](s, "daemonsets", appsv1.SchemeGroupVersion, "DaemonSet")
+	s.pdbs = objects[policyv1.PodDisruptionBudget](s, "poddisruptionbudgets", policyv1.SchemeGroupVersion, "PodDisruptionBudget")
 	s.nodeNames = sync.OnceValue(s.listNodeNames)
 	return s, nil
 }

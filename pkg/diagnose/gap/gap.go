@@ -1,4 +1,6 @@
-package diagnose
+// Package gap collects what was wanted and could not be had, for the gaps of a
+// report.
+package gap
 
 import (
 	"errors"
@@ -9,15 +11,15 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
-// gapLog collects what was wanted and could not be had, each thing once.
-type gapLog struct {
+// Log holds each gap once, by what was wanted. Its zero value is empty.
+type Log struct {
 	byWanted map[string]report.Gap
 }
 
-// miss notes that wanted (a path in the bundle, or an API field) could not be
+// Miss notes that wanted (a path in the bundle, or an API field) could not be
 // used. A file known not to exist on the node is knowledge, not a gap; use
-// lack where its absence narrows the verdict all the same.
-func (g *gapLog) miss(wanted string, err error, costs, fix string) {
+// Lack where its absence narrows the verdict all the same.
+func (g *Log) Miss(wanted string, err error, costs, fix string) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -31,11 +33,11 @@ func (g *gapLog) miss(wanted string, err error, costs, fix string) {
 	case !errors.Is(err, snapshot.ErrNotCollected):
 		reason += ": " + err.Error()
 	}
-	g.lack(wanted, reason, costs, fix)
+	g.Lack(wanted, reason, costs, fix)
 }
 
-// lack notes a gap whose reason is already in words.
-func (g *gapLog) lack(wanted, reason, costs, fix string) {
+// Lack notes a gap whose reason is already in words.
+func (g *Log) Lack(wanted, reason, costs, fix string) {
 	if g.byWanted == nil {
 		g.byWanted = map[string]report.Gap{}
 	}
@@ -44,7 +46,8 @@ func (g *gapLog) lack(wanted, reason, costs, fix string) {
 	}
 }
 
-func (g *gapLog) list() []report.Gap {
+// List returns the gaps in the order of what was wanted.
+func (g *Log) List() []report.Gap {
 	out := make([]report.Gap, 0, len(g.byWanted))
 	for _, gap := range g.byWanted {
 		out = append(out, gap)

@@ -1,0 +1,143 @@
+// Package shrink holds the rules that say why a node stays or goes: by
+// Karpenter, by the Cluster Autoscaler, or by neither. It puts what
+// pkg/disruption computes side by side with what the snapshot holds.
+//
+// Start at Cluster, then rules.go: every rule and the subjects it speaks of.
+package shrink
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+)
+
+// Options are what a question supposes beside the snapshot.
+type Options struct {
+	// KarpenterVersion is used where the snapshot does not tell it.
+	KarpenterVersion string
+}
+
+// Cluster is what the snapshot tells of nodes and of what may remove them, at
+// one moment. What could not be read is in the gaps.
+type Cluster struct {
+	snap *snapshot.Snapshot
+	at   time.Time
+	gaps *gap.Log
+
+	version version
+
+	pods   []corev1.Pod
+	events []corev1.Event
+	pdbs   []policyv1.PodDisruptionBudget
+
+	// podsErr, poolsErr and so on say why the objects are not known; they are
+	// then empty.
+	nodesErr, podsErr, eventsErr, pdbsErr, poolsErr, claimsErr error
+
+	// karpenter is what Karpenter's disruption controller looks at. Its PDBs are
+	// empty where pdbsErr is set.
+	karpenter disruption.Cluster
+	// unlaunched are NodeClaims without an instance.
+	unlaunched []*karpenter.NodeClaim
+
+	poolCases map[string]*poolCase // by name, as they are asked for
+}
+
+// Read takes a snapshot as it is at a moment. Objects that are missing leave a
+// gap when a rule asks for them, not here.
+func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster {
+	c := &Cluster{snap: s, at: at, gaps: gaps, poolCases: map[string]*poolCase{}}
+	nodes, err := s.Nodes()
+	c.nodesErr = err
+	c.pods, c.podsErr = s.Pods()
+	c.events, c.eventsErr = s.Events()
+	c.pdbs, c.pdbsErr = s.PodDisruptionBudgets()
+
+	c.karpenter.Pools = map[string]*karpenter.NodePool{}
+	pools, err := custom(s, "nodepools.karpenter.sh", karpenter.DecodeNodePools)
+	c.poolsErr = err
+	for i := range pools {
+		c.karpenter.Pools[pools[i].Name] = &pools[i]
+	}
+	claims, err := custom(s, "nodeclaims.karpenter.sh", karpenter.DecodeNodeClaims)
+	c.claimsErr = err
+	c.karpenter.Nodes, c.unlaunched = disruption.Join(nodes, claims, c.pods)
+	if c.karpenter.PDBs, err = disruption.NewPDBs(c.pdbs); err != nil {
+		c.pdbsErr = err
+	}
+	c.version = readVersion(c, o.KarpenterVersion)
+	c.karpenter.Rules = c.version.rules
+	return c
+}
+
+// custom decodes a list of Karpenter's objects. Those that can be read are
+// returned together with the error of the others.
+func custom[T any](s *snapshot.Snapshot, resource string, decode func([]byte) ([]T, error)) ([]T, error) {
+	data, err := s.CustomList(resource)
+	if err != nil {
+		return nil, err
+	}
+	return decode(data)
+}
+
+// NodePools are the names of the pools, sorted.
+func (c *Cluster) NodePools() []string {
+	names := make([]string, 0, len(c.karpenter.Pools))
+	for name := range c.karpenter.Pools {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NodePoolsError says why not all NodePools are known; nil where they are.
+func (c *Cluster) NodePoolsError() error { return c.poolsErr }
+
+// RulesName names the rules that were applied.
+func (c *Cluster) RulesName() string {
+	return fmt.Sprintf("karpenter 1.%d rules", c.version.rules.Minor)
+}
+
+// Version is Karpenter's as far as the snapshot or the question tells it; ""
+// where the default rules were assumed.
+func (c *Cluster) Version() string { return c.version.text }
+
+// eventsOn are those of one object, oldest last seen first.
+func (c *Cluster) eventsOn(kind, name string) []corev1.Event {
+	var out []corev1.Event
+	for _, e := range c.events {
+		if e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b corev1.Event) int {
+		if by := lastSeen(a).Compare(lastSeen(b)); by != 0 {
+			return by
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return out
+}
+
+// lastSeen is when an event last happened, by whichever of its times is set.
+func lastSeen(e corev1.Event) time.Time {
+	last := e.LastTimestamp.Time
+	if e.Series != nil && e.Series.LastObservedTime.After(last) {
+		last = e.Series.LastObservedTime.Time
+	}
+	for _, t := range []time.Time{e.EventTime.Time, e.FirstTimestamp.Time, e.CreationTimestamp.Time} {
+		if last.IsZero() {
+			last = t
+		}
+	}
+	return last
+}
