@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/demo"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 )
 
 const completionNote = `
@@ -50,6 +51,7 @@ func completeFrom(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Comp
 
 func completeTypes(shared *explainOptions, pod *ExplainPodOptions) cobra.CompletionFunc {
 	pods, nodes := completePods(&shared.sourceOptions, pod.configFlags.Namespace), completeNodes(&shared.sourceOptions)
+	pools := completeNodePools(&shared.sourceOptions)
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		resource, _, ok := strings.Cut(toComplete, "/")
 		switch kind := resourceKind(resource); {
@@ -57,8 +59,10 @@ func completeTypes(shared *explainOptions, pod *ExplainPodOptions) cobra.Complet
 			return pods(cmd, args, toComplete)
 		case ok && kind == kindNode:
 			return nodes(cmd, args, toComplete)
+		case ok && kind == kindNodePool:
+			return pools(cmd, args, toComplete)
 		}
-		return withPrefix([]cobra.Completion{"pod/", "node/"}, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return withPrefix([]cobra.Completion{"pod/", "node/", "nodepool/"}, toComplete), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
@@ -84,6 +88,23 @@ func completeNodes(o *sourceOptions) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return completeNames(s.NodeNames(), args, toComplete)
+	}
+}
+
+func completeNodePools(o *sourceOptions) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if o.validate() != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := o.open()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names, err := diagnose.NodePools(s)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeNames(names, args, toComplete)
 	}
 }
 

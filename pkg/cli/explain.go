@@ -19,6 +19,8 @@ type explainOptions struct {
 	sourceOptions
 	outputOptions
 	genericiooptions.IOStreams
+
+	karpenter karpenterOptions // for nodes and NodePools
 }
 
 func (o *explainOptions) complete() error { return o.sourceOptions.complete() }
@@ -61,18 +63,20 @@ func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []
 	return o.checkFailOn(reports)
 }
 
-// NewCmdExplain explains a pod or a node: `explain TYPE NAME` by its
+// NewCmdExplain explains a pod, a node or a NodePool: `explain TYPE NAME` by its
 // subcommands, `explain TYPE/NAME` by itself.
 func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	shared := &explainOptions{IOStreams: streams}
-	pod, node := NewExplainPodOptions(shared), NewExplainNodeOptions(shared)
+	pod, node, pool := NewExplainPodOptions(shared), NewExplainNodeOptions(shared), NewExplainNodePoolOptions(shared)
 	cmd := &cobra.Command{
-		Use:   "explain (pod NAME | node NAME | TYPE/NAME)",
-		Short: "Explain a pod or a node",
+		Use:   "explain (pod NAME | node NAME | nodepool NAME | TYPE/NAME)",
+		Short: "Explain a pod, a node or a NodePool",
 		Long: templates.LongDesc(`
 			Explain a pod: its CPU time, its memory and kills, where it was placed.
 
-			Explain a node: what is wrong with the node itself.`),
+			Explain a node: what is wrong with the node itself, and what keeps it from being removed.
+
+			Explain a NodePool of Karpenter: what keeps it from shrinking.`),
 		Example: templates.Examples(`
 			# Why was this pod killed? A recorded node, embedded in the plugin
 			kubectl noderes explain pod oom --from demo
@@ -87,28 +91,35 @@ func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 			resource, _, ok := strings.Cut(args[0], "/")
 			switch kind := resourceKind(resource); {
 			case kind == kindPod && ok:
+				if f := cmd.Flags().Lookup("karpenter-version"); f.Changed {
+					return usageErrorf(cmd, "--karpenter-version is for nodes and nodepools")
+				}
 				return pod.execute(cmd, args)
 			case kind == kindNode && ok:
 				return node.execute(cmd, args)
+			case kind == kindNodePool && ok:
+				return pool.execute(cmd, args)
 			case ok:
-				return fmt.Errorf("%q: only pods and nodes can be explained, not %q", args[0], resource)
+				return fmt.Errorf("%q: only pods, nodes and nodepools can be explained, not %q", args[0], resource)
 			default:
-				return fmt.Errorf("%q: say what it is: pod NAME, node NAME, pod/NAME or node/NAME", args[0])
+				return fmt.Errorf("%q: say what it is: pod NAME, node NAME, nodepool NAME, or TYPE/NAME", args[0])
 			}
 		},
 	}
 	shared.sourceOptions.addFlags(cmd)
 	shared.outputOptions.addFlags(cmd)
 	pod.addFlags(cmd)
-	cmd.AddCommand(newCmdExplainPod(pod), newCmdExplainNode(node))
+	shared.karpenter.addFlags(cmd)
+	cmd.AddCommand(newCmdExplainPod(pod), newCmdExplainNode(node), newCmdExplainNodePool(pool))
 	return cmd
 }
 
 type resourceType string
 
 const (
-	kindPod  resourceType = "pod"
-	kindNode resourceType = "node"
+	kindPod      resourceType = "pod"
+	kindNode     resourceType = "node"
+	kindNodePool resourceType = "nodepool"
 )
 
 // resourceKind knows the names and short names the API has for a type.
@@ -118,6 +129,8 @@ func resourceKind(name string) resourceType {
 		return kindPod
 	case "no", "node", "nodes":
 		return kindNode
+	case "nodepool", "nodepools", "nodepool.karpenter.sh", "nodepools.karpenter.sh":
+		return kindNodePool
 	}
 	return ""
 }

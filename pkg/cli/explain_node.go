@@ -32,10 +32,13 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "node (NAME... | node/NAME...)",
 		Aliases: []string{"nodes", "no"},
-		Short:   "Explain what is wrong with a node itself",
+		Short:   "Explain what is wrong with a node, and what keeps it from being removed",
 		Long: templates.LongDesc(`
 			Explain what is wrong with a node itself: the kubelet's configuration, its checkpoints,
 			what it reserves, and what its next start would refuse.
+
+			Then what keeps it from being removed by Karpenter or the Cluster Autoscaler: every blocker,
+			not the first, until when, and who can lift it.
 
 			With --set the kubelet's next start is asked for with other settings or another version:
 			whether it takes over the checkpoints, and which pods it would not admit again.
@@ -55,6 +58,7 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "Suppose this setting of the kubelet, FIELD=VALUE or FIELD.KEY=VALUE of its configuration, or kubeletVersion=1.MINOR; may be repeated")
 	mustRegister(cmd, "set", completeSettings)
+	o.karpenter.addFlags(cmd)
 	return cmd
 }
 
@@ -89,6 +93,9 @@ func (o *ExplainNodeOptions) Validate(cmd *cobra.Command) error {
 	if f := cmd.Flags().Lookup("container"); f != nil && f.Changed {
 		return usageErrorf(cmd, "--container is for pods")
 	}
+	if err := o.karpenter.validate(); err != nil {
+		return err
+	}
 	if _, isDemo := o.recording(); len(o.names) == 0 && !isDemo {
 		return usageErrorf(cmd, "name the node to explain")
 	}
@@ -105,6 +112,6 @@ func (o *ExplainNodeOptions) Run(ctx context.Context) error {
 		o.names = []string{recording.Node}
 	}
 	return o.explain(ctx, report.NodeReport, o.names, func(s *snapshot.Snapshot, name string) (report.Report, error) {
-		return diagnose.Node(s, name, diagnose.Options{At: o.at, Set: o.settings})
+		return diagnose.Node(s, name, diagnose.Options{At: o.at, Set: o.settings, Shrink: o.karpenter.options()})
 	})
 }

@@ -14,6 +14,8 @@ func TestResourceNames(t *testing.T) {
 	}{
 		{kindPod, []string{"a", "pod/b", "po/c", "PODS/d"}, []string{"a", "b", "c", "d"}},
 		{kindNode, []string{"node/n1", "no/n2"}, []string{"n1", "n2"}},
+		{kindNodePool, []string{"a", "nodepool/b", "nodepools.karpenter.sh/c"}, []string{"a", "b", "c"}},
+		{kindNode, []string{"nodepool/a"}, nil},
 		{kindPod, []string{"node/n1"}, nil},
 		{kindPod, []string{"deploy/web"}, nil},
 		{kindPod, []string{"pod/"}, nil},
