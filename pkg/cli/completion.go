@@ -50,7 +50,7 @@ func completeFrom(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Comp
 }
 
 func completeTypes(shared *explainOptions, pod *ExplainPodOptions) cobra.CompletionFunc {
-	pods, nodes := completePods(&shared.sourceOptions, pod.configFlags.Namespace), completeNodes(&shared.sourceOptions)
+	pods, nodes := completePods(&shared.sourceOptions, &pod.namespaceFlag), completeNodes(&shared.sourceOptions)
 	pools := completeNodePools(&shared.sourceOptions)
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		resource, _, ok := strings.Cut(toComplete, "/")
@@ -126,7 +126,7 @@ func completeContainers(o *ExplainPodOptions) cobra.CompletionFunc {
 		}
 		var names []string
 		for _, p := range o.pods() {
-			if ns := *o.configFlags.Namespace; slices.Contains(named, p.Name) && (ns == "" || ns == p.Namespace) {
+			if ns := o.namespaceFlag; slices.Contains(named, p.Name) && (ns == "" || ns == p.Namespace) {
 				names = append(names, containerNames(p)...)
 			}
 		}

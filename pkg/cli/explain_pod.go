@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/noderes/kubectl-noderes/pkg/demo"
@@ -16,24 +15,20 @@ import (
 // ExplainPodOptions are those of `explain pod`.
 type ExplainPodOptions struct {
 	*explainOptions
-	configFlags *genericclioptions.ConfigFlags
-	container   string
+	namespaceFlag string
+	container     string
 
 	namespace string
 	names     []string
 }
 
-// NewExplainPodOptions are the defaults. Of kubectl's connection flags only the
-// namespace has a meaning for a bundle.
+// NewExplainPodOptions are the defaults.
 func NewExplainPodOptions(shared *explainOptions) *ExplainPodOptions {
-	return &ExplainPodOptions{
-		explainOptions: shared,
-		configFlags:    &genericclioptions.ConfigFlags{Namespace: new(string)},
-	}
+	return &ExplainPodOptions{explainOptions: shared}
 }
 
 func (o *ExplainPodOptions) addFlags(cmd *cobra.Command) {
-	o.configFlags.AddFlags(cmd.Flags())
+	addNamespaceFlag(cmd, &o.namespaceFlag)
 	cmd.Flags().StringVarP(&o.container, "container", "c", "", "Only this container and what concerns the whole pod")
 	mustRegister(cmd, "namespace", completeNamespaces(&o.sourceOptions))
 	mustRegister(cmd, "container", completeContainers(o))
@@ -63,7 +58,7 @@ func newCmdExplainPod(o *ExplainPodOptions) *cobra.Command {
 
 			# Fail a script if anything critical is found
 			kubectl noderes explain pod web-0 --from ./bundle --fail-on critical`),
-		ValidArgsFunction: completePods(&o.sourceOptions, o.configFlags.Namespace),
+		ValidArgsFunction: completePods(&o.sourceOptions, &o.namespaceFlag),
 		RunE:              o.execute,
 	}
 	o.addFlags(cmd)
@@ -85,7 +80,7 @@ func (o *ExplainPodOptions) Complete(_ *cobra.Command, args []string) error {
 	if err := o.explainOptions.complete(); err != nil {
 		return err
 	}
-	o.namespace = *o.configFlags.Namespace
+	o.namespace = o.namespaceFlag
 	names, err := resourceNames(kindPod, args)
 	o.names = names
 	return err

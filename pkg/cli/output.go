@@ -9,7 +9,6 @@ import (
 
 	"github.com/moby/term"
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/noderes/kubectl-noderes/pkg/render"
@@ -62,11 +61,21 @@ func (o *outputOptions) validate() error {
 	return nil
 }
 
+// formatError refuses an output format in kubectl's words.
+type formatError struct {
+	output  string
+	allowed []string
+}
+
+func (e *formatError) Error() string {
+	return fmt.Sprintf("unable to match a printer suitable for the output format %q, allowed formats are: %s", e.output, strings.Join(slices.Sorted(slices.Values(e.allowed)), ","))
+}
+
 // validateFormat refuses an output format with the words kubectl uses.
 func validateFormat(output string, allowed ...string) error {
 	name, template, hasTemplate := strings.Cut(output, "=")
 	if !slices.Contains(allowed, name) || (hasTemplate && name != formatJSONPath) {
-		return genericclioptions.NoCompatiblePrinterError{OutputFormat: &output, AllowedFormats: slices.Clone(allowed)}
+		return &formatError{output, allowed}
 	}
 	if name == formatJSONPath && template == "" {
 		return fmt.Errorf("template format specified but no template given: use --output=%s=TEMPLATE", formatJSONPath)

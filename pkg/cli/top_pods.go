@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
@@ -13,7 +12,7 @@ import (
 // TopPodsOptions are those of `top pods`.
 type TopPodsOptions struct {
 	*topOptions
-	configFlags   *genericclioptions.ConfigFlags
+	namespaceFlag string
 	allNamespaces bool
 	node          string
 	containers    bool
@@ -25,7 +24,7 @@ type TopPodsOptions struct {
 
 // NewTopPodsOptions are the defaults.
 func NewTopPodsOptions(shared *topOptions) *TopPodsOptions {
-	return &TopPodsOptions{topOptions: shared, configFlags: &genericclioptions.ConfigFlags{Namespace: new(string)}}
+	return &TopPodsOptions{topOptions: shared}
 }
 
 func newCmdTopPods(o *TopPodsOptions) *cobra.Command {
@@ -57,7 +56,7 @@ func newCmdTopPods(o *TopPodsOptions) *cobra.Command {
 
 			# Names of the pods that had processes killed for memory
 			kubectl noderes top pods --from ./bundle -o jsonpath='{.pods[?(@.oomKills>0)].name}'`),
-		ValidArgsFunction: completePods(&o.sourceOptions, o.configFlags.Namespace),
+		ValidArgsFunction: completePods(&o.sourceOptions, &o.namespaceFlag),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(cmd, args); err != nil {
 				return err
@@ -69,7 +68,7 @@ func newCmdTopPods(o *TopPodsOptions) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	o.configFlags.AddFlags(flags)
+	addNamespaceFlag(cmd, &o.namespaceFlag)
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "All namespaces, whatever --namespace says; so it is without --namespace too")
 	flags.StringVar(&o.node, "node", "", "Only pods of this node")
 	flags.BoolVar(&o.containers, "containers", false, "A row for each container")
@@ -82,7 +81,7 @@ func newCmdTopPods(o *TopPodsOptions) *cobra.Command {
 // Complete fills what arguments and flags imply.
 func (o *TopPodsOptions) Complete(_ *cobra.Command, args []string) error {
 	if !o.allNamespaces {
-		o.namespace = *o.configFlags.Namespace
+		o.namespace = o.namespaceFlag
 	}
 	names, err := resourceNames(kindPod, args)
 	o.names = names

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
@@ -24,7 +23,7 @@ type WhatIfOptions struct {
 	sourceOptions
 	outputOptions
 	genericiooptions.IOStreams
-	configFlags *genericclioptions.ConfigFlags
+	namespaceFlag string
 
 	files    []string
 	nodes    []string
@@ -37,7 +36,7 @@ type WhatIfOptions struct {
 
 // NewWhatIfOptions are the defaults.
 func NewWhatIfOptions(streams genericiooptions.IOStreams) *WhatIfOptions {
-	return &WhatIfOptions{IOStreams: streams, configFlags: &genericclioptions.ConfigFlags{Namespace: new(string)}}
+	return &WhatIfOptions{IOStreams: streams}
 }
 
 // NewCmdWhatIf asks whether a node's kubelet would admit a pod.
@@ -85,7 +84,7 @@ func NewCmdWhatIf(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	o.sourceOptions.addFlags(cmd)
 	o.outputOptions.addFlags(cmd)
-	o.configFlags.AddFlags(cmd.Flags())
+	addNamespaceFlag(cmd, &o.namespaceFlag)
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.files, "filename", "f", nil, "File with the pod, or with a workload that has a pod template; - is standard input")
 	flags.StringSliceVar(&o.nodes, "node", nil, "Node to ask; several with commas, or repeated")
@@ -100,7 +99,7 @@ func NewCmdWhatIf(streams genericiooptions.IOStreams) *cobra.Command {
 
 // completeTemplate offers pods of the bundle as pod/NAME.
 func completeTemplate(o *WhatIfOptions) cobra.CompletionFunc {
-	pods := completePods(&o.sourceOptions, o.configFlags.Namespace)
+	pods := completePods(&o.sourceOptions, &o.namespaceFlag)
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if resource, _, ok := strings.Cut(toComplete, "/"); ok && resourceKind(resource) == kindPod {
 			return pods(cmd, args, toComplete)
@@ -233,7 +232,7 @@ func (o *WhatIfOptions) templates(s *snapshot.Snapshot) ([]diagnose.Template, er
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if namespace := *o.configFlags.Namespace; namespace != "" {
+		if namespace := o.namespaceFlag; namespace != "" {
 			for _, t := range found {
 				t.Namespace = namespace
 			}
@@ -241,7 +240,7 @@ func (o *WhatIfOptions) templates(s *snapshot.Snapshot) ([]diagnose.Template, er
 		out = append(out, found...)
 	}
 	for _, name := range o.pods {
-		t, err := diagnose.PodTemplate(s, *o.configFlags.Namespace, name)
+		t, err := diagnose.PodTemplate(s, o.namespaceFlag, name)
 		if err != nil {
 			return nil, err
 		}
