@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -55,6 +55,14 @@ conformance-all:
 ## conformance-karpenter: the replay of its disruption rules and Karpenter 1.14 on SCENARIOS random scenarios
 conformance-karpenter:
 	cd test/karpenter && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
+
+## integration: the tests against a real control plane of Kubernetes 1.37, whose nodes and pods kwok keeps alive
+integration: integration-build
+	cd test/integration && $(GO) test -count=1 -timeout 8m
+
+## integration-build: that control plane, into a folder of the user's cache; the first build takes long
+integration-build:
+	cd test/integration && $(GO) run .
 
 ## lint: gofmt, go vet, staticcheck
 lint: fmt vet staticcheck

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package plane
+
+import "os/exec"
+
+func dieWithParent(*exec.Cmd) {}
