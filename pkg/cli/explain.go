@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -34,16 +35,24 @@ func (o *explainOptions) validate() error {
 
 // explain reports each of the subjects named. Those that cannot be explained do
 // not keep the others from being reported.
-func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []string, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
-	s, err := o.open()
+func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []string, want collect.Request, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
+	s, failed, err := o.read(ctx, want)
 	if err != nil {
 		return err
 	}
 	var reports []report.Report
 	var errs []error
-	for _, name := range names {
+	for i, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		subject := name
+		if len(want.Pods) > 0 {
+			subject = want.Pods[i].String()
+		}
+		if err := failed[subject]; err != nil {
+			errs = append(errs, err)
+			continue
 		}
 		r, err := one(s, name)
 		if err != nil {
@@ -67,6 +76,7 @@ func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []
 // subcommands, `explain TYPE/NAME` by itself.
 func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	shared := &explainOptions{IOStreams: streams}
+	shared.cluster = &clusterOptions{}
 	pod, node, pool := NewExplainPodOptions(shared), NewExplainNodeOptions(shared), NewExplainNodePoolOptions(shared)
 	cmd := &cobra.Command{
 		Use:   "explain (pod NAME | node NAME | nodepool NAME | TYPE/NAME)",
@@ -107,6 +117,7 @@ func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	shared.sourceOptions.addFlags(cmd)
+	shared.cluster.addFlags(cmd)
 	shared.outputOptions.addFlags(cmd)
 	pod.addFlags(cmd)
 	shared.karpenter.addFlags(cmd)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/demo"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -111,7 +112,7 @@ func (o *ExplainNodeOptions) Run(ctx context.Context) error {
 		}
 		o.names = []string{recording.Node}
 	}
-	return o.explain(ctx, report.NodeReport, o.names, func(s *snapshot.Snapshot, name string) (report.Report, error) {
+	return o.explain(ctx, report.NodeReport, o.names, collect.Request{Nodes: o.names}, func(s *snapshot.Snapshot, name string) (report.Report, error) {
 		return diagnose.Node(s, name, diagnose.Options{At: o.at, Set: o.settings, Shrink: o.karpenter.options()})
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
@@ -69,6 +70,9 @@ func (o *ExplainNodePoolOptions) Validate(cmd *cobra.Command) error {
 	if err := o.explainOptions.validate(); err != nil {
 		return err
 	}
+	if o.from == "" {
+		return errNoSource
+	}
 	if f := cmd.Flags().Lookup("container"); f != nil && f.Changed {
 		return usageErrorf(cmd, "--container is for pods")
 	}
@@ -80,7 +84,7 @@ func (o *ExplainNodePoolOptions) Validate(cmd *cobra.Command) error {
 
 // Run explains each NodePool.
 func (o *ExplainNodePoolOptions) Run(ctx context.Context) error {
-	return o.explain(ctx, report.NodePoolReport, o.names, func(s *snapshot.Snapshot, name string) (report.Report, error) {
+	return o.explain(ctx, report.NodePoolReport, o.names, collect.Request{}, func(s *snapshot.Snapshot, name string) (report.Report, error) {
 		return diagnose.NodePool(s, name, diagnose.Options{At: o.at, Shrink: o.karpenter.options()})
 	})
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/demo"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -44,8 +46,9 @@ func newCmdExplainPod(o *ExplainPodOptions) *cobra.Command {
 			throttled, what killed it and at which limit, what fills its memory, which CPUs it owns
 			or why it owns none.
 
-			Without a namespace the only pod of that name is meant. With --from demo the name may
-			be left out: the recording's OOM-killed pod is explained.`),
+			Without a namespace that of the kubeconfig's context is meant; in a bundle the only pod
+			of that name. With --from demo the name may be left out: the recording's OOM-killed pod
+			is explained.`),
 		Example: templates.Examples(`
 			# Why does this pod keep dying? A recorded node, embedded in the plugin
 			kubectl noderes explain pod oom --from demo
@@ -107,7 +110,18 @@ func (o *ExplainPodOptions) Run(ctx context.Context) error {
 		first := recording.Pods[0]
 		o.namespace, o.names = first.Namespace, []string{first.Name}
 	}
-	return o.explain(ctx, report.PodReport, o.names, func(s *snapshot.Snapshot, name string) (report.Report, error) {
+	want := collect.Request{}
+	if o.from == "" {
+		namespace, err := o.cluster.namespace(o.namespace)
+		if err != nil {
+			return err
+		}
+		o.namespace = namespace
+		for _, name := range o.names {
+			want.Pods = append(want.Pods, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return o.explain(ctx, report.PodReport, o.names, want, func(s *snapshot.Snapshot, name string) (report.Report, error) {
 		return diagnose.Pod(s, o.namespace, name, diagnose.Options{At: o.at, Container: o.container})
 	})
 }

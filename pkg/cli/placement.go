@@ -7,6 +7,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/demo"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -23,6 +24,7 @@ type PlacementOptions struct {
 // NewCmdPlacement maps who holds which CPUs and memory of a node.
 func NewCmdPlacement(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &PlacementOptions{explainOptions: explainOptions{IOStreams: streams}}
+	o.cluster = &clusterOptions{}
 	cmd := &cobra.Command{
 		Use:   "placement (NODE... | node/NODE...)",
 		Short: "Show who holds which CPUs and memory of a node, and replay it",
@@ -52,6 +54,7 @@ func NewCmdPlacement(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	o.sourceOptions.addFlags(cmd)
+	o.cluster.addFlags(cmd)
 	o.outputOptions.addFlags(cmd)
 	return cmd
 }
@@ -86,7 +89,7 @@ func (o *PlacementOptions) Run(ctx context.Context) error {
 		}
 		o.names = []string{recording.Node}
 	}
-	return o.explain(ctx, report.PlacementReport, o.names, func(s *snapshot.Snapshot, name string) (report.Report, error) {
+	return o.explain(ctx, report.PlacementReport, o.names, collect.Request{Nodes: o.names}, func(s *snapshot.Snapshot, name string) (report.Report, error) {
 		return diagnose.Placement(s, name, diagnose.Options{At: o.at})
 	})
 }

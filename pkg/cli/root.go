@@ -33,6 +33,7 @@ func NewCmdNoderes(streams genericiooptions.IOStreams) *cobra.Command {
 		NewCmdPlacement(streams),
 		NewCmdWhatIf(streams),
 		NewCmdTop(streams),
+		NewCmdCollect(streams),
 		NewCmdDemo(streams),
 		NewCmdVersion(streams),
 	)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,14 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/demo"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
-// sourceOptions say which snapshot is asked and for which moment.
+// sourceOptions say which snapshot is asked, a bundle's or a live cluster's, and
+// for which moment.
 type sourceOptions struct {
 	from   string
 	atFlag string
+	// cluster is nil where only a bundle can be asked.
+	cluster *clusterOptions
 
 	at time.Time
 }
@@ -44,10 +49,10 @@ func (o *sourceOptions) complete() error {
 	return nil
 }
 
-var errNoSource = errors.New("reading a live cluster is not built yet: give a recorded bundle with --from=PATH, or try --from=demo")
+var errNoSource = errors.New("this is not asked of a live cluster yet: give a recorded bundle with --from=PATH, or try --from=demo")
 
 func (o *sourceOptions) validate() error {
-	if o.from == "" {
+	if o.from == "" && o.cluster == nil {
 		return errNoSource
 	}
 	return nil
@@ -59,6 +64,17 @@ func (o *sourceOptions) recording() (name string, ok bool) {
 		return demo.Default, true
 	}
 	return strings.CutPrefix(o.from, "demo/")
+}
+
+// read is the snapshot that is asked: the bundle that --from names, else what is
+// wanted of the cluster. Subjects that the cluster did not give have errors.
+func (o *sourceOptions) read(ctx context.Context, want collect.Request) (*snapshot.Snapshot, map[string]error, error) {
+	if o.from == "" {
+		s, failed, _, err := o.cluster.read(ctx, want)
+		return s, failed, err
+	}
+	s, err := o.open()
+	return s, nil, err
 }
 
 func (o *sourceOptions) open() (*snapshot.Snapshot, error) {

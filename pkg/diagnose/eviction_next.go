@@ -31,6 +31,9 @@ func podEvictionNext(c *podCase) []report.Finding {
 
 // evictionNext is the finding and the UID of the pod it is about.
 func (n *nodeCase) evictionNext() (report.Finding, string, bool) {
+	if n.podsErr != nil {
+		return report.Finding{}, "", false // who is not known may come first
+	}
 	for _, p := range n.pressures() {
 		if !p.near() {
 			continue

@@ -227,6 +227,12 @@ func evictionsFamily() family {
 		{name: "a summary that is none", on: throttledPod, edit: inOrder(low, func(b *bundle) { b.files["nodes/smt2/stats-summary.json"] = "<html>" }), want: []string{next}},
 		{name: "on the node's report", on: throttledPod, node: true, edit: inOrder(noDisk, withOther("hog", 0, "1"), withSummary(93<<20, "", "99999999", otherUID, "199999999")), want: []string{next}, text: []string{`"name":"hog"`, "first of 2 pods"}},
 		{name: "on the node's report, the use of another pod not read", on: throttledPod, node: true, edit: inOrder(withOther("hog", 0, "1"), low, func(b *bundle) { delete(b.files, "gaps.json") }), want: []string{"eviction-next@ possible"}},
+		{name: "on the node's report, not all its pods known", on: throttledPod, node: true, edit: inOrder(withOther("hog", 0, "1"), low, func(b *bundle) {
+			b.files["gaps.json"] = `[{"path":"nodes/smt2/pods.json","reason":"Forbidden","detail":"needs list pods"}]`
+		}), want: none},
+		{name: "on the node's report, pods of other nodes not known", on: throttledPod, node: true, edit: inOrder(withOther("hog", 0, "1"), low, func(b *bundle) {
+			b.files["gaps.json"] = `[{"path":"cluster/pods.json","reason":"Refused","detail":"only those of the node"}]`
+		}), want: []string{next}},
 		{name: "on the node's report, the condition alone", on: throttledPod, node: true, edit: inOrder(onlyAPI, withCondition(corev1.NodeMemoryPressure)), want: []string{next}, text: []string{"cannot be told", `"kind":"Node"`}},
 		{name: "on the node's report, a condition that is over by the figures", on: throttledPod, node: true, edit: inOrder(withAvailable(2<<30), withCondition(corev1.NodeMemoryPressure)), want: none},
 		{name: "on the node's report, all well", on: throttledPod, node: true, edit: withAvailable(2 << 30), want: none},

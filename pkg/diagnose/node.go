@@ -37,7 +37,9 @@ type nodeCase struct {
 
 	object *corev1.Node // nil: not in the snapshot
 	pods   []corev1.Pod // those assigned to the node
-	events []corev1.Event
+	// podsErr says why they may not be all.
+	podsErr error
+	events  []corev1.Event
 
 	rules      alloc.Rules // of the kubelet's version, or the nearest known
 	rulesKnown bool        // false: the version is not known
@@ -118,6 +120,9 @@ func (n *nodeCase) readObjects() {
 	pods, err := n.snap.Pods()
 	if err != nil {
 		n.gaps.Miss("cluster/pods.json", err, "the node's pods are not known", "list pods")
+	}
+	if n.podsErr = n.snap.Partial("nodes/" + n.name + "/pods.json"); n.podsErr != nil {
+		n.gaps.Miss("nodes/"+n.name+"/pods.json", n.podsErr, "the other pods of the node are not known", "list pods")
 	}
 	for _, p := range pods {
 		if n.name != "" && p.Spec.NodeName == n.name {

@@ -56,6 +56,9 @@ func (n *nodeCase) pastInput() (in history.Input, invalid, err error) {
 	if _, err := n.snap.Pods(); err != nil {
 		return in, nil, err // a gap already
 	}
+	if n.podsErr != nil {
+		return in, nil, n.podsErr // likewise
+	}
 	if _, err := node.Start(m.config, m.recorded, m.pods...); !node.MayStart(err) {
 		invalid = err
 	}

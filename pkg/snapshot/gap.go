@@ -166,3 +166,15 @@ func closest(gaps map[string]Gap, p string) (Gap, bool) {
 		p = path.Dir(p)
 	}
 }
+
+// Partial is the gap of a file that is there: it holds a part of what there is.
+// Nil where gaps.json does not name the file itself.
+func (s *Snapshot) Partial(path string) error {
+	if s.gaps == nil {
+		return nil
+	}
+	if g, ok := s.gaps.byPath[path]; ok {
+		return &GapError{g}
+	}
+	return nil
+}

@@ -39,8 +39,8 @@ type Cluster struct {
 	events []corev1.Event
 	pdbs   []policyv1.PodDisruptionBudget
 
-	// podsErr, poolsErr and so on say why the objects are not known; they are
-	// then empty.
+	// podsErr, poolsErr and so on say why the objects are not known, or not all
+	// of them.
 	nodesErr, podsErr, eventsErr, pdbsErr, poolsErr, claimsErr error
 
 	// karpenter is what Karpenter's disruption controller looks at. Its PDBs are
@@ -59,6 +59,13 @@ func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster
 	nodes, err := s.Nodes()
 	c.nodesErr = err
 	c.pods, c.podsErr = s.Pods()
+	// Where the lists hold a part, what is known of the others is nothing.
+	if err == nil {
+		c.nodesErr = s.Partial("cluster/nodes.json")
+	}
+	if c.podsErr == nil {
+		c.podsErr = s.Partial("cluster/pods.json")
+	}
 	c.events, c.eventsErr = s.Events()
 	c.pdbs, c.pdbsErr = s.PodDisruptionBudgets()
 

@@ -212,3 +212,16 @@ func TestReadWorld(t *testing.T) {
 		t.Errorf("blockers %+v", blockers)
 	}
 }
+
+// Of lists that hold a part the rest is not known.
+func TestReadPartialLists(t *testing.T) {
+	w := newWorld().pool("a").node("a", "n1").pod("n1", "p")
+	w.files["gaps.json"] = `[{"path":"cluster/nodes.json","reason":"Refused"},{"path":"cluster/pods.json","reason":"Refused"},{"path":"nodes/n1","reason":"Refused"}]`
+	c := w.read(t)
+	if snapshot.Reason(c.nodesErr) != snapshot.ReasonRefused || snapshot.Reason(c.podsErr) != snapshot.ReasonRefused || c.poolsErr != nil || len(c.pods) != 1 {
+		t.Errorf("nodes %v, pods %v, pools %v", c.nodesErr, c.podsErr, c.poolsErr)
+	}
+	if c := newWorld().node("a", "n1").read(t); c.nodesErr != nil || c.podsErr != nil {
+		t.Errorf("whole lists: nodes %v, pods %v", c.nodesErr, c.podsErr)
+	}
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/util/templates"
+
+	"github.com/noderes/kubectl-noderes/pkg/collect"
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+)
+
+// CollectOptions are those of `collect`.
+type CollectOptions struct {
+	clusterOptions
+	genericiooptions.IOStreams
+
+	namespaceFlag string
+	output        string
+
+	want collect.Request
+}
+
+// NewCmdCollect writes a bundle of a live cluster.
+func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &CollectOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:   "collect (NODE... | node/NAME... | pod/NAME...) -o FILE",
+		Short: "Write what a report of nodes or pods is made from to a bundle",
+		Long: templates.LongDesc(`
+			Write what a report of these nodes or pods is made from to a bundle, a .tar.gz that
+			--from reads: without the cluster, with the report that the cluster would have given.
+
+			Read are the API server and, through it, the kubelet's configz and stats/summary.
+			Secrets, ConfigMaps, the values of environment variables and the arguments of containers
+			are left out, save numbers that size a runtime.`),
+		Example: templates.Examples(`
+			# A pod, its node and the pods beside it
+			kubectl noderes collect pod/web-0 -n shop -o web-0.tar.gz
+
+			# Two nodes
+			kubectl noderes collect worker-1 worker-2 -o nodes.tar.gz`),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(args); err != nil {
+				return err
+			}
+			if err := o.Validate(cmd); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.addFlags(cmd)
+	addNamespaceFlag(cmd, &o.namespaceFlag)
+	mustRegister(cmd, "namespace", cobra.NoFileCompletions)
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "File to write the bundle to; one that is there is replaced")
+	return cmd
+}
+
+// Complete takes the subjects.
+func (o *CollectOptions) Complete(args []string) error {
+	for _, arg := range args {
+		resource, name, ok := strings.Cut(arg, "/")
+		if !ok {
+			resource, name = string(kindNode), arg
+		}
+		kind := resourceKind(resource)
+		switch {
+		case name == "" || strings.Contains(name, "/") || kind != kindNode && kind != kindPod:
+			return fmt.Errorf("%q is neither NODE, node/NAME nor pod/NAME", arg)
+		case kind == kindNode:
+			o.want.Nodes = append(o.want.Nodes, name)
+		default:
+			namespace, err := o.namespace(o.namespaceFlag)
+			if err != nil {
+				return err
+			}
+			o.want.Pods = append(o.want.Pods, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return nil
+}
+
+// Validate refuses options that cannot be answered.
+func (o *CollectOptions) Validate(cmd *cobra.Command) error {
+	switch {
+	case len(o.want.Nodes)+len(o.want.Pods) == 0:
+		return usageErrorf(cmd, "name the nodes or pods to collect")
+	case o.output == "":
+		return usageErrorf(cmd, "say where to write the bundle: -o FILE")
+	}
+	return nil
+}
+
+// Run reads the cluster and writes the bundle, of all subjects or not at all.
+func (o *CollectOptions) Run(ctx context.Context) error {
+	s, failed, client, err := o.read(ctx, o.want)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, node := range o.want.Nodes {
+		errs = append(errs, failed[node])
+	}
+	for _, pod := range o.want.Pods {
+		errs = append(errs, failed[pod.String()])
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := writeBundle(s, o.output); err != nil {
+		return err
+	}
+	requests, bytes := client.Cost()
+	_, err = fmt.Fprintf(o.ErrOut, "%s: read %d bytes with %d requests\n", o.output, bytes, requests)
+	return err
+}
+
+// writeBundle leaves either the whole file or none.
+func writeBundle(s *snapshot.Snapshot, path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // for its owner alone to read
+	if err != nil {
+		return err
+	}
+	err = s.WriteArchive(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

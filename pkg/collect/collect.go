@@ -1,0 +1,340 @@
+// Package collect reads one moment of a live cluster into a snapshot. It is the
+// only package that talks to a network; it judges nothing, and what it cannot
+// have it notes as a gap.
+package collect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+)
+
+// Request is what is asked for: nodes with their pods, and pods with the nodes
+// they are on.
+type Request struct {
+	Pods  []types.NamespacedName
+	Nodes []string
+	// Tool is what the bundle says of its maker.
+	Tool string
+	// Now is the moment of the snapshot where no answer of the API server tells it.
+	Now time.Time
+}
+
+// kubeletTimeout bounds what is asked of a kubelet: one that is gone must not
+// hold up the rest.
+const kubeletTimeout = 10 * time.Second
+
+// collector is one run.
+type collector struct {
+	client  *Client
+	builder *snapshot.Builder
+	work    sync.WaitGroup
+
+	mu     sync.Mutex
+	lists  map[string]map[string]json.RawMessage // items by resource, then by namespace and name
+	server string
+	failed map[string]error // subjects that could not be read
+	// kubelets are the nodes whose kubelet told anything.
+	kubelets map[string]bool
+}
+
+// Collect reads what is asked for until it has all or ctx is done. Pods and
+// nodes that are not there, or whose own object may not be read, are errors by
+// "namespace/name" or "name"; everything else that is missing is a gap of the
+// snapshot. The error is about the run as a whole.
+func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snapshot, map[string]error, error) {
+	c := &collector{client: client, builder: snapshot.NewBuilder(), lists: map[string]map[string]json.RawMessage{}, failed: map[string]error{}, kubelets: map[string]bool{}}
+	c.work.Go(func() { c.version(ctx) })
+	nodes := map[string]bool{}
+	for _, name := range want.Nodes {
+		nodes[name] = true
+	}
+	var mu sync.Mutex
+	var pods sync.WaitGroup
+	for _, pod := range slices.Compact(slices.SortedFunc(slices.Values(want.Pods), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })) {
+		pods.Go(func() {
+			node, err := c.pod(ctx, pod)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				c.fail(pod.String(), err)
+			} else if node != "" {
+				nodes[node] = true
+			}
+		})
+	}
+	pods.Wait()
+	asked := slices.Clone(want.Nodes)
+	for name := range nodes {
+		c.work.Go(func() { c.node(ctx, name, slices.Contains(asked, name)) })
+	}
+	c.work.Wait()
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, nil, errors.New("interrupted")
+	}
+	if err := c.finish(); err != nil {
+		return nil, nil, err
+	}
+	at := c.client.serverTime()
+	if at.IsZero() {
+		at = want.Now.UTC()
+	}
+	s, err := c.builder.Build(snapshot.Manifest{CapturedAt: at, Tool: want.Tool, Server: c.server})
+	return s, c.failed, err
+}
+
+// finish writes the lists, and what the snapshot does not hold because nobody
+// asked for it.
+func (c *collector) finish() error {
+	for resource, items := range c.lists {
+		keys := make([]string, 0, len(items))
+		for key := range items {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		raws := make([]json.RawMessage, len(keys))
+		for i, key := range keys {
+			raws[i] = items[key]
+		}
+		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raws})
+		if err != nil {
+			return err
+		}
+		if err := c.builder.Add("cluster/"+resource+".json", append(data, '\n')); err != nil {
+			return err
+		}
+		c.builder.Gap(snapshot.Gap{Path: "cluster/" + resource + ".json", Reason: snapshot.ReasonRefused, Detail: "only what concerns the pods and nodes asked for"})
+	}
+	c.builder.Gap(snapshot.Gap{Path: "cluster", Reason: snapshot.ReasonRefused, Detail: "not asked for"})
+	c.builder.Gap(snapshot.Gap{Path: "nodes", Reason: snapshot.ReasonRefused, Detail: "not asked for"})
+	return nil
+}
+
+// version asks for the server's; a bundle does without.
+func (c *collector) version(ctx context.Context) {
+	data, err := c.client.get(ctx, "/version", nil)
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err == nil && json.Unmarshal(data, &v) == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.server = v.GitVersion
+	}
+}
+
+// pod reads a pod that was asked for, and its events; node is the one it is on.
+func (c *collector) pod(ctx context.Context, name types.NamespacedName) (node string, err error) {
+	if err := segments(name.Namespace, name.Name); err != nil {
+		return "", err
+	}
+	data, err := c.client.get(ctx, "/api/v1/namespaces/"+url.PathEscape(name.Namespace)+"/pods/"+url.PathEscape(name.Name), nil)
+	if err != nil {
+		return "", subjectError(err, fmt.Sprintf("pods %q not found in namespace %q", name.Name, name.Namespace), fmt.Sprintf("get pods in namespace %q", name.Namespace))
+	}
+	var pod struct {
+		Spec struct {
+			NodeName string `json:"nodeName"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(data, &pod); err != nil {
+		return "", fmt.Errorf("pod %s: the answer is no pod", name)
+	}
+	if err := c.keep("pods", data); err != nil {
+		return "", err
+	}
+	c.work.Go(func() { c.events(ctx, name.Namespace, "Pod", name.Name) })
+	if pod.Spec.NodeName != "" {
+		err = segments(pod.Spec.NodeName)
+	}
+	return pod.Spec.NodeName, err
+}
+
+// node reads a node with its pods and what its kubelet tells. Asked says that
+// it is a subject itself, and not only where one is.
+func (c *collector) node(ctx context.Context, name string, asked bool) {
+	if err := segments(name); err != nil {
+		c.fail(name, err)
+		return
+	}
+	base := "/api/v1/nodes/" + url.PathEscape(name)
+	data, err := c.client.get(ctx, base, nil)
+	if err == nil {
+		err = c.keep("nodes", data)
+	}
+	switch {
+	case err != nil && asked && (hasStatus(err, http.StatusNotFound) || !hasAnyStatus(err)):
+		c.fail(name, subjectError(err, fmt.Sprintf("nodes %q not found", name), "get nodes"))
+		return
+	case err != nil:
+		c.gap("cluster/nodes.json", err, "get nodes")
+	}
+	c.builder.Gap(snapshot.Gap{Path: "nodes/" + name, Reason: snapshot.ReasonRefused, Detail: "files of the node are not read through the API"})
+	var part sync.WaitGroup
+	part.Go(func() { c.events(ctx, "default", "Node", name) })
+	part.Go(func() {
+		query := url.Values{"fieldSelector": {fields.OneTermEqualSelector("spec.nodeName", name).String()}, "resourceVersion": {"0"}}
+		if err := c.list(ctx, "pods", "/api/v1/pods", query); err != nil {
+			// A path of its own: the pods of other nodes may well be there.
+			c.gap("nodes/"+name+"/pods.json", err, "list pods of all namespaces")
+		}
+	})
+	for file, endpoint := range map[string]string{"configz.json": "configz", "stats-summary.json": "stats/summary"} {
+		part.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
+			defer cancel()
+			data, err := c.client.get(ctx, base+"/proxy/"+endpoint, nil)
+			if err == nil {
+				data, err = redactKubelet(data)
+			}
+			if err == nil {
+				err = c.builder.Add("nodes/"+name+"/"+file, data)
+			}
+			if err != nil {
+				c.gap("nodes/"+name+"/"+file, err, "get nodes/proxy")
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.kubelets[name] = true
+		})
+	}
+	part.Wait()
+	if err != nil && asked && !c.told(name) {
+		c.fail(name, subjectError(err, "", "get nodes"))
+	}
+}
+
+// told says whether the kubelet of a node told anything.
+func (c *collector) told(node string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kubelets[node]
+}
+
+// events reads those about one object. Events about nodes are in the namespace
+// default.
+func (c *collector) events(ctx context.Context, namespace, kind, name string) {
+	query := url.Values{"fieldSelector": {fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.AsSelector().String()}}
+	if err := c.list(ctx, "events", "/api/v1/namespaces/"+url.PathEscape(namespace)+"/events", query); err != nil {
+		c.gap("cluster/events.json", err, "list events in namespace "+namespace)
+	}
+}
+
+// list reads all pages of a list, or nothing of it.
+func (c *collector) list(ctx context.Context, resource, path string, query url.Values) error {
+	query.Set("limit", "500")
+	var items []json.RawMessage
+	total := 0
+	for {
+		data, err := c.client.get(ctx, path, query)
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Metadata struct {
+				Continue string `json:"continue"`
+			} `json:"metadata"`
+			Items []json.RawMessage `json:"items"`
+		}
+		if err := json.Unmarshal(data, &page); err != nil {
+			return errors.New("the answer is no list")
+		}
+		if total += len(data); total > snapshot.MaxFileBytes {
+			return snapshot.ErrFileTooLarge
+		}
+		items = append(items, page.Items...)
+		if page.Metadata.Continue == "" {
+			break
+		}
+		if page.Metadata.Continue == query.Get("continue") {
+			return errors.New("the list's pages have no end")
+		}
+		query.Set("continue", page.Metadata.Continue)
+		query.Del("resourceVersion") // the token names it
+	}
+	c.mu.Lock()
+	if c.lists[resource] == nil {
+		c.lists[resource] = map[string]json.RawMessage{} // read, and empty
+	}
+	c.mu.Unlock()
+	for _, item := range items {
+		if err := c.keep(resource, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kinds are those of the items, which a typed list leaves out.
+var kinds = map[string]string{"pods": "Pod", "nodes": "Node", "events": "Event"}
+
+// keep redacts an object and puts it on its list. Of an object that two answers
+// hold the first counts: a pod's own answer, not the list's, which may be older.
+func (c *collector) keep(resource string, data []byte) error {
+	object, key, err := redact(data, kinds[resource])
+	if err != nil {
+		return fmt.Errorf("an item of %s: %w", resource, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lists[resource] == nil {
+		c.lists[resource] = map[string]json.RawMessage{}
+	}
+	if _, known := c.lists[resource][key]; !known {
+		c.lists[resource][key] = object
+	}
+	return nil
+}
+
+func (c *collector) gap(path string, err error, right string) {
+	reason, detail := reasonOf(err, right)
+	c.builder.Gap(snapshot.Gap{Path: path, Reason: reason, Detail: detail})
+}
+
+func (c *collector) fail(subject string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed[subject] = err
+}
+
+// subjectError is that of an object that was asked for by name.
+func subjectError(err error, notFound, right string) error {
+	switch {
+	case hasStatus(err, http.StatusNotFound):
+		return errors.New(notFound)
+	case hasStatus(err, http.StatusForbidden), hasStatus(err, http.StatusUnauthorized):
+		return fmt.Errorf("%w (needed: %s)", err, right)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer within --timeout (wanted: %s)", right)
+	}
+	return err
+}
+
+func hasAnyStatus(err error) bool {
+	var status *statusError
+	return errors.As(err, &status)
+}
+
+// segments refuses names that would make another path of a request.
+func segments(names ...string) error {
+	for _, name := range names {
+		if wrong := path.IsValidPathSegmentName(name); name == "" || len(wrong) > 0 {
+			return fmt.Errorf("%q is no name of an object: %s", name, strings.Join(wrong, ", "))
+		}
+	}
+	return nil
+}
