@@ -319,7 +319,7 @@ func subjectError(err error, notFound, right string) error {
 	case hasStatus(err, http.StatusForbidden), hasStatus(err, http.StatusUnauthorized):
 		return fmt.Errorf("%w (needed: %s)", err, right)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer within --timeout (wanted: %s)", right)
+		return fmt.Errorf("no answer in time (wanted: %s; see --timeout, --request-timeout)", right)
 	}
 	return err
 }
