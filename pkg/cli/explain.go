@@ -40,6 +40,11 @@ func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []
 	if err != nil {
 		return err
 	}
+	return o.explainIn(ctx, s, kind, names, one)
+}
+
+// explainIn is explain for a snapshot that is open.
+func (o *explainOptions) explainIn(ctx context.Context, s *snapshot.Snapshot, kind report.Kind, names []string, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
 	var reports []report.Report
 	var errs []error
 	for i, name := range names {

@@ -30,6 +30,7 @@ func NewCmdNoderes(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.SetErr(streams.ErrOut)
 	cmd.AddCommand(
 		NewCmdExplain(streams),
+		NewCmdBudgets(streams),
 		NewCmdPlacement(streams),
 		NewCmdWhatIf(streams),
 		NewCmdTop(streams),

@@ -172,6 +172,8 @@ func (p *page) report(r report.Report) {
 		p.finding(f, r)
 	}
 	p.whatIf(r.WhatIf)
+	p.budgets(r.Budgets)
+	p.timeline(r.Timeline)
 	if r.Resources != nil {
 		p.resources(*r.Resources)
 	}

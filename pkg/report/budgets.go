@@ -6,8 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // the report's moment. Times are UTC.
 type NodePoolBudgets struct {
 	NodePool string `json:"nodePool"`
-	// Nodes are those that percentages are of.
-	Nodes     int              `json:"nodes"`
+	// Nodes are those that percentages are of; absent: not known.
+	Nodes     *int             `json:"nodes,omitempty"`
 	Budgets   []Budget         `json:"budgets"`
 	Reasons   []BudgetReason   `json:"reasons"`
 	Consumers []BudgetConsumer `json:"consumers,omitempty"`
@@ -30,14 +30,18 @@ type Budget struct {
 	// of it if it is open. Absent: never, or the budget has no window.
 	Opens  metav1.Time `json:"opens,omitzero"`
 	Closes metav1.Time `json:"closes,omitzero"`
+	// Window is the open or next one by the clock, such as "01:00-05:00 UTC,
+	// 10:00-14:00 Asia/Seoul"; absent where it lasts a day or more.
+	Window string `json:"window,omitempty"`
 }
 
 // BudgetReason is what all budgets together allow for one disruption reason.
 type BudgetReason struct {
 	Reason string `json:"reason"`
-	// Allowed is before, Remaining after the consumers are subtracted.
-	Allowed   Limit `json:"allowed"`
-	Remaining Limit `json:"remaining"`
+	// Allowed is before, Remaining after the consumers are subtracted; absent:
+	// not known, because the nodes are not.
+	Allowed   *Limit `json:"allowed,omitempty"`
+	Remaining *Limit `json:"remaining,omitempty"`
 	// DecidedBy are the indexes of the budgets that make Allowed; none where it
 	// is unlimited.
 	DecidedBy []int `json:"decidedBy,omitempty"`

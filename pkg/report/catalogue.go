@@ -128,7 +128,19 @@ const (
 
 // Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
 // from removing a node, and what goes on all the same.
-const ()
+const (
+	BudgetZeroNow          Code = "budget-zero-now"
+	BudgetUsedUp           Code = "budget-used-up"
+	BudgetZeroAlways       Code = "budget-zero-always"
+	BudgetInvalid          Code = "budget-invalid"
+	BudgetNeverFires       Code = "budget-never-fires"
+	BudgetInert            Code = "budget-inert"
+	BudgetWithoutReasons   Code = "budget-without-reasons"
+	BudgetDefaultReplaced  Code = "budget-default-replaced"
+	BudgetOneBarsMultiNode Code = "budget-one-bars-multi-node"
+	BudgetLocalTime        Code = "budget-local-time"
+	BudgetsOpen            Code = "budgets-open"
+)
 
 // Codes of no other group.
 const (
@@ -241,6 +253,17 @@ var catalogue = []Entry{
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
 	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
 	{KubeletWouldHang, GroupAdmission, Critical, "the kubelet would never come to an end"},
+	{BudgetZeroNow, GroupShrinking, Warning, "the budgets of the NodePool allow no disruption until a window ends"},
+	{BudgetUsedUp, GroupShrinking, Warning, "nodes under way or not ready use up what the budgets allow"},
+	{BudgetZeroAlways, GroupShrinking, Warning, "the budgets of the NodePool never allow a disruption for a reason"},
+	{BudgetInvalid, GroupShrinking, Warning, "a budget that cannot be evaluated closes every reason"},
+	{BudgetNeverFires, GroupShrinking, Warning, "a schedule without any hit makes its budget always active"},
+	{BudgetInert, GroupShrinking, Warning, "a budget limits nothing"},
+	{BudgetWithoutReasons, GroupShrinking, Warning, "a window without reasons stops the removal of empty nodes too"},
+	{BudgetDefaultReplaced, GroupShrinking, Warning, "nothing limits disruption outside the windows"},
+	{BudgetOneBarsMultiNode, GroupShrinking, Warning, "a budget of 1 bars merging several nodes at once"},
+	{BudgetLocalTime, GroupShrinking, Warning, "windows in UTC move with daylight saving"},
+	{BudgetsOpen, GroupShrinking, Info, "the budgets stand in the way of no reason"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},
 }

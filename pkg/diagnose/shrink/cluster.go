@@ -24,6 +24,12 @@ import (
 type Options struct {
 	// KarpenterVersion is used where the snapshot does not tell it.
 	KarpenterVersion string
+	// Zone is the viewer's, shown beside UTC; nil: none.
+	Zone *time.Location
+	// Ahead is how far the timeline of budgets goes; 0 is a day.
+	Ahead time.Duration
+	// NodePools stand in for those of the same name, or beside the others.
+	NodePools []karpenter.NodePool
 }
 
 // Cluster is what the snapshot tells of nodes and of what may remove them, at
@@ -34,6 +40,8 @@ type Cluster struct {
 	gaps *gap.Log
 
 	version version
+	zone    *time.Location
+	ahead   time.Duration
 
 	pods   []corev1.Pod
 	events []corev1.Event
@@ -55,7 +63,10 @@ type Cluster struct {
 // Read takes a snapshot as it is at a moment. Objects that are missing leave a
 // gap when a rule asks for them, not here.
 func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster {
-	c := &Cluster{snap: s, at: at, gaps: gaps, poolCases: map[string]*poolCase{}}
+	c := &Cluster{snap: s, at: at, gaps: gaps, poolCases: map[string]*poolCase{}, zone: o.Zone, ahead: o.Ahead}
+	if c.ahead <= 0 {
+		c.ahead = 24 * time.Hour
+	}
 	nodes, err := s.Nodes()
 	c.nodesErr = err
 	c.pods, c.podsErr = s.Pods()
@@ -75,9 +86,15 @@ func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster
 	for i := range pools {
 		c.karpenter.Pools[pools[i].Name] = &pools[i]
 	}
+	for i := range o.NodePools {
+		c.karpenter.Pools[o.NodePools[i].Name] = &o.NodePools[i]
+	}
 	claims, err := custom(s, "nodeclaims.karpenter.sh", karpenter.DecodeNodeClaims)
 	c.claimsErr = err
 	c.karpenter.Nodes, c.unlaunched = disruption.Join(nodes, claims, c.pods)
+	for _, n := range c.karpenter.Nodes {
+		n.Marked, n.Queued = disruption.Marks(n)
+	}
 	if c.karpenter.PDBs, err = disruption.NewPDBs(c.pdbs); err != nil {
 		c.pdbsErr = err
 	}

@@ -13,6 +13,7 @@ type poolCase struct {
 	pool    *karpenter.NodePool
 	nodes   []*disruption.Node // by name
 	budgets budget.Pool
+	states  []reasonState // of every reason
 }
 
 // Answer is what is told of one pool.
@@ -31,7 +32,9 @@ func (c *Cluster) NodePool(name string) (answer Answer, ok bool) {
 		return Answer{}, false
 	}
 	p := c.poolCase(pool)
-	return Answer{UID: string(pool.UID), Findings: append(apply(poolRules, p), apply(budgetRules, p)...)}, true
+	c.noteNodes()
+	return Answer{UID: string(pool.UID), Findings: append(apply(poolRules, p), apply(budgetRules, p)...),
+		Budgets: []report.NodePoolBudgets{p.budgetFacts()}}, true
 }
 
 // Budgets applies the rules of budgets to one pool. ok is false where there is
@@ -41,7 +44,9 @@ func (c *Cluster) Budgets(name string) (answer Answer, ok bool) {
 	if pool == nil {
 		return Answer{}, false
 	}
-	return Answer{UID: string(pool.UID), Findings: apply(budgetRules, c.poolCase(pool))}, true
+	p := c.poolCase(pool)
+	c.noteNodes()
+	return Answer{UID: string(pool.UID), Findings: apply(budgetRules, p), Budgets: []report.NodePoolBudgets{p.budgetFacts()}, Timeline: p.timeline(c.ahead)}, true
 }
 
 // poolCase is made once for each pool.
@@ -55,6 +60,7 @@ func (c *Cluster) poolCase(pool *karpenter.NodePool) *poolCase {
 			p.nodes = append(p.nodes, n)
 		}
 	}
+	p.states = p.evaluate()
 	c.poolCases[pool.Name] = p
 	return p
 }

@@ -18,9 +18,23 @@ type rule[S any] struct {
 // pool and of its budgets. Their order does not matter: findings are sorted by
 // the catalogue.
 var (
-	nodeRules   = []rule[*nodeCase]{}
+	nodeRules = []rule[*nodeCase]{
+		{codes: []report.Code{report.BudgetZeroNow, report.BudgetZeroAlways, report.BudgetUsedUp, report.BudgetInvalid}, find: nodeBudgets},
+	}
 	poolRules   = []rule[*poolCase]{}
-	budgetRules = []rule[*poolCase]{}
+	budgetRules = []rule[*poolCase]{
+		{codes: []report.Code{report.BudgetZeroNow}, find: budgetZeroNow},
+		{codes: []report.Code{report.BudgetUsedUp}, find: budgetUsedUp},
+		{codes: []report.Code{report.BudgetZeroAlways}, find: budgetZeroAlways},
+		{codes: []report.Code{report.BudgetInvalid}, find: budgetInvalid},
+		{codes: []report.Code{report.BudgetNeverFires}, find: budgetNeverFires},
+		{codes: []report.Code{report.BudgetInert}, find: budgetInert},
+		{codes: []report.Code{report.BudgetWithoutReasons}, find: budgetWithoutReasons},
+		{codes: []report.Code{report.BudgetDefaultReplaced}, find: budgetDefaultReplaced},
+		{codes: []report.Code{report.BudgetOneBarsMultiNode}, find: budgetOneBarsMultiNode},
+		{codes: []report.Code{report.BudgetLocalTime}, find: budgetLocalTime},
+		{codes: []report.Code{report.BudgetsOpen}, find: budgetsOpen},
+	}
 )
 
 // Codes are those that the registered rules can give, each once.

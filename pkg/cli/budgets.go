@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/yaml"
+
+	"github.com/noderes/kubectl-noderes/pkg/diagnose"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/render"
+	"github.com/noderes/kubectl-noderes/pkg/report"
+	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+)
+
+// BudgetsOptions are those of `budgets`.
+type BudgetsOptions struct {
+	explainOptions
+
+	names    []string
+	filename string
+	ahead    string
+	timezone string
+	suggest  bool
+
+	shrink shrink.Options
+}
+
+// NewCmdBudgets tells what the disruption budgets of NodePools allow.
+func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &BudgetsOptions{explainOptions: explainOptions{IOStreams: streams}}
+	cmd := &cobra.Command{
+		Use:   "budgets [NODEPOOL... | nodepool/NODEPOOL...]",
+		Short: "Tell what the disruption budgets of Karpenter's NodePools allow",
+		Long: templates.LongDesc(`
+			Tell for each NodePool and disruption reason what the budgets allow: the value of each
+			budget, which one decides, what is left after the nodes that consume, until when, and a
+			timeline. What the budgets do against their author's likely intent is said with the fix.
+
+			Schedules are in UTC; with --timezone the times of a zone stand beside it. Without a
+			name every NodePool is told.`),
+		Example: templates.Examples(`
+			# All pools, now
+			kubectl noderes budgets --from ./bundle
+
+			# A week of one pool, by the clock of Seoul
+			kubectl noderes budgets service --from ./bundle --for 7d --timezone Asia/Seoul
+
+			# A NodePool that is not applied yet, over the nodes of the bundle; fail in CI on a warning
+			kubectl noderes budgets -f nodepool.yaml --from ./bundle --fail-on warning
+
+			# The least edit that lets empty nodes go, as a patch
+			kubectl noderes budgets service --from ./bundle --suggest`),
+		ValidArgsFunction: completeNodePools(&o.sourceOptions),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(args); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.sourceOptions.addFlags(cmd)
+	o.outputOptions.addFlags(cmd)
+	o.karpenter.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&o.filename, "filename", "f", "", "NodePool to try before it is applied, YAML or JSON; it stands in for the one of its name")
+	flags.StringVar(&o.ahead, "for", "24h", "How far the timeline goes: 24h, 7d, up to 31d")
+	flags.StringVar(&o.timezone, "timezone", "", "Show the times of this zone beside UTC, such as Asia/Seoul")
+	flags.BoolVar(&o.suggest, "suggest", false, "Print the least edit that keeps the windows and lets empty nodes go, as a patch")
+	mustRegister(cmd, "for", cobra.FixedCompletions([]string{"24h", "7d"}, cobra.ShellCompDirectiveNoFileComp))
+	mustRegister(cmd, "timezone", cobra.NoFileCompletions)
+	return cmd
+}
+
+// Complete fills what arguments and flags imply.
+func (o *BudgetsOptions) Complete(args []string) error {
+	if err := o.explainOptions.complete(); err != nil {
+		return err
+	}
+	var err error
+	if o.names, err = resourceNames(kindNodePool, args); err != nil {
+		return err
+	}
+	o.shrink = o.karpenter.options()
+	if o.shrink.Ahead, err = parseAhead(o.ahead); err != nil {
+		return err
+	}
+	if o.timezone != "" {
+		if o.shrink.Zone, err = time.LoadLocation(o.timezone); err != nil {
+			return fmt.Errorf("--timezone=%q is no time zone that is known here: give an IANA name such as Asia/Seoul or UTC", o.timezone)
+		}
+	}
+	return nil
+}
+
+// parseAhead reads a duration, also in whole days.
+func parseAhead(text string) (time.Duration, error) {
+	const most = 31 * 24 * time.Hour
+	written := text
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		if _, err := fmt.Sscanf(days+"!", "%d!", &n); err != nil || n > 31 {
+			n = 0
+		}
+		written = fmt.Sprintf("%dh", 24*n)
+	}
+	ahead, err := time.ParseDuration(written)
+	if err != nil || ahead <= 0 || ahead > most {
+		return 0, fmt.Errorf("--for=%q is no duration from 1m to 31d, such as 24h or 7d", text)
+	}
+	return ahead, nil
+}
+
+// Validate refuses options that cannot be answered.
+func (o *BudgetsOptions) Validate() error {
+	if err := o.explainOptions.validate(); err != nil {
+		return err
+	}
+	return o.karpenter.validate()
+}
+
+// Run tells the budgets of each NodePool.
+func (o *BudgetsOptions) Run(ctx context.Context) error {
+	s, err := o.open()
+	if err != nil {
+		return err
+	}
+	names := o.names
+	if o.filename != "" {
+		pool, err := o.readNodePool()
+		if err != nil {
+			return err
+		}
+		o.shrink.NodePools = []karpenter.NodePool{pool}
+		if len(names) == 0 {
+			names = []string{pool.Name}
+		}
+	}
+	if len(names) == 0 {
+		if names, err = diagnose.NodePools(s); err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			return errors.New("the bundle has no NodePool of Karpenter: the API server was asked and had none")
+		}
+	}
+	one := func(s *snapshot.Snapshot, name string) (report.Report, error) {
+		return diagnose.Budgets(s, name, diagnose.Options{At: o.at, Shrink: o.shrink})
+	}
+	if o.suggest && o.output == formatText {
+		return o.patches(ctx, s, names, one)
+	}
+	return o.explainIn(ctx, s, report.BudgetReport, names, one)
+}
+
+// patches writes the suggested edits alone, ready for a shell.
+func (o *BudgetsOptions) patches(ctx context.Context, s *snapshot.Snapshot, names []string, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := one(s, name)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, f := range r.Findings {
+			for _, remedy := range f.Remedies {
+				if f.Code == report.BudgetWithoutReasons && remedy.Command != "" {
+					found = true
+					fmt.Fprintf(o.Out, "# NodePool %s: %s\n# %s\n%s\n", render.Escape(name), render.Escape(remedy.Summary), render.Escape(remedy.Effect), render.Escape(remedy.Command))
+				}
+			}
+		}
+		if !found {
+			fmt.Fprintf(o.Out, "# NodePool %s: no window stops Empty that an edit of its reasons would free\n", render.Escape(name))
+		}
+	}
+	return nil
+}
+
+const maxNodePoolFile = 1 << 20
+
+// readNodePool reads a NodePool as the API server would store it. What it would
+// refuse is an error that names every rule.
+func (o *BudgetsOptions) readNodePool() (karpenter.NodePool, error) {
+	info, err := os.Stat(o.filename)
+	if err != nil {
+		return karpenter.NodePool{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxNodePoolFile {
+		return karpenter.NodePool{}, fmt.Errorf("%s is no file of at most 1 MiB", o.filename)
+	}
+	data, err := os.ReadFile(o.filename)
+	if err != nil {
+		return karpenter.NodePool{}, err
+	}
+	pool, err := parseNodePool(data, o.karpenter.version)
+	if err != nil {
+		return karpenter.NodePool{}, fmt.Errorf("%s: %w", o.filename, err)
+	}
+	return pool, nil
+}
+
+func parseNodePool(data []byte, version string) (karpenter.NodePool, error) {
+	object, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return karpenter.NodePool{}, err
+	}
+	if err := snapshot.CheckQuantities(object); err != nil {
+		return karpenter.NodePool{}, err
+	}
+	rules := karpenter.DefaultRules()
+	if version != "" {
+		if rules, _, err = karpenter.RulesFor(version); err != nil {
+			return karpenter.NodePool{}, err
+		}
+	}
+	if object, err = karpenter.WithDefaults(object, rules); err != nil {
+		return karpenter.NodePool{}, err
+	}
+	violations, err := karpenter.DisruptionViolations(object, rules)
+	if err != nil {
+		return karpenter.NodePool{}, err
+	}
+	if len(violations) > 0 {
+		var texts []string
+		for _, v := range violations {
+			texts = append(texts, v.String())
+		}
+		return karpenter.NodePool{}, fmt.Errorf("the API server would not store it: %s", strings.Join(texts, "; "))
+	}
+	pool, err := karpenter.DecodeNodePool(object)
+	if err == nil && (pool.Kind != "NodePool" || pool.Name == "") {
+		err = fmt.Errorf("not a NodePool with a name, but kind %q", pool.Kind)
+	}
+	return pool, err
+}
