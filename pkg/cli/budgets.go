@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/yaml"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
@@ -162,7 +163,7 @@ func (o *BudgetsOptions) Run(ctx context.Context) error {
 	if o.suggest && o.output == formatText {
 		return o.patches(ctx, s, names, one)
 	}
-	return o.explainIn(ctx, s, report.BudgetReport, names, one)
+	return o.explainIn(ctx, s, report.BudgetReport, names, collect.Request{}, nil, one)
 }
 
 // patches writes the suggested edits alone, ready for a shell.

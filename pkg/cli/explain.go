@@ -40,11 +40,12 @@ func (o *explainOptions) explain(ctx context.Context, kind report.Kind, names []
 	if err != nil {
 		return err
 	}
-	return o.explainIn(ctx, s, kind, names, one)
+	return o.explainIn(ctx, s, kind, names, want, failed, one)
 }
 
-// explainIn is explain for a snapshot that is open.
-func (o *explainOptions) explainIn(ctx context.Context, s *snapshot.Snapshot, kind report.Kind, names []string, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
+// explainIn is explain for a snapshot that is open, with the subjects that it
+// failed to give.
+func (o *explainOptions) explainIn(ctx context.Context, s *snapshot.Snapshot, kind report.Kind, names []string, want collect.Request, failed map[string]error, one func(*snapshot.Snapshot, string) (report.Report, error)) error {
 	var reports []report.Report
 	var errs []error
 	for i, name := range names {

@@ -66,11 +66,12 @@ func (p *poolCase) stopsEmpty() []int {
 	return out
 }
 
-// isZero: the value allows 0 of any number of nodes.
+// isZero: the value allows none of any number of nodes; a number that wraps
+// below 0 allows none either.
 func isZero(nodes string) bool {
 	whole := budget.New(karpenter.Budget{Nodes: nodes})
 	n, err := whole.Allowed(1000, time.Time{})
-	return err == nil && n == 0
+	return err == nil && n <= 0
 }
 
 // budgetWithoutReasons: a window meant to keep pods where they are keeps empty

@@ -29,7 +29,7 @@ type reasonState struct {
 // atZero: the budgets themselves come to 0, whatever consumes them. A
 // percentage of no nodes does not tell, nor one of nodes that are not known.
 func (p *poolCase) atZero(s reasonState) bool {
-	if s.allowance.Err != nil || s.allowance.Allowed != 0 {
+	if s.allowance.Err != nil || s.allowance.Allowed > 0 {
 		return false
 	}
 	return slices.ContainsFunc(s.allowance.DecidedBy, func(i int) bool { return isZero(p.budgets.Budgets[i].Nodes) })
@@ -238,7 +238,7 @@ func amount(n int) string {
 	if n == budget.Unlimited {
 		return "unlimited"
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprint(max(0, n))
 }
 
 // timeline is what the budgets allow for each reason from the moment on; none
@@ -367,7 +367,7 @@ func stopped(pool budget.Pool, reason karpenter.Reason, total int, at time.Time)
 	days := make([]time.Duration, 7)
 	const day = 24 * time.Hour
 	for _, s := range pool.Timeline(reason, total, at, at.Add(7*day)) {
-		if s.Allowed != 0 {
+		if s.Allowed > 0 {
 			continue
 		}
 		week += s.To.Sub(s.From)

@@ -71,6 +71,7 @@ func TestBudgetRules(t *testing.T) {
 		{name: "weekend only", world: budgeted(7, window("2", "", 0), window("0", "0 0 * * SAT", 48*time.Hour)), want: []string{noReasons, open}, text: []string{"48 of the 168 hours of a week"}},
 		{name: "always 0", world: budgeted(7, window("0", "", 0, karpenter.Drifted), window("20%", "", 0)), want: []string{always}, text: []string{"for Drifted: budgets[0]"}},
 		{name: "a window that never ends", world: budgeted(7, window("20%", "", 0), window("0", "@daily", 24*time.Hour, karpenter.Underutilized)), want: []string{always}},
+		{name: "a number that wraps to -1", world: budgeted(7, window("4294967295", "", 0)), want: []string{always}},
 		{name: "used up", world: budgeted(3, window("2", "", 0)).node("a", "bad1", notReady).node("a", "bad2", notReady), want: []string{usedUp},
 			text: []string{"allows 2 for Empty, Drifted and Underutilized, and 2 nodes take all of it: bad1 (NotReady) and bad2 (NotReady)", "max(0, 2 - 2) = 0"}},
 		{name: "not quite", world: budgeted(3, window("2", "", 0)).node("a", "bad1", notReady), want: []string{open}, text: []string{"Empty 1,", "less 1 node consuming"}},
