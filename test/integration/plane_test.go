@@ -266,10 +266,11 @@ func (c *cluster) grant(t *testing.T, user string, rules ...rbacv1.PolicyRule) {
 	})
 	// The API server reads roles from a watch.
 	one := c.as(t, user)
-	check := rules[0]
-	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		return allowed(ctx, one, check)
-	}); err != nil {
-		t.Fatalf("%s does not get its role: %v", user, err)
+	for _, rule := range rules {
+		if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+			return allowed(ctx, one, rule)
+		}); err != nil {
+			t.Fatalf("%s does not get its role: %v", user, err)
+		}
 	}
 }
