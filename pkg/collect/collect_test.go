@@ -236,7 +236,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 		s := newServer(t)
 		for i := range others {
 			s.add("nodes", "", fmt.Sprint("m", i), nil)
-			for j := range 3 {
+			for j := range 30 {
 				s.pod(fmt.Sprintf("p%d-%d", i, j), fmt.Sprint("m", i))
 			}
 		}
