@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 	_ "time/tzdata" // --timezone must not hang on what the machine has
@@ -197,14 +196,7 @@ const maxNodePoolFile = 1 << 20
 // readNodePool reads a NodePool as the API server would store it. What it would
 // refuse is an error that names every rule.
 func (o *BudgetsOptions) readNodePool() (karpenter.NodePool, error) {
-	info, err := os.Stat(o.filename)
-	if err != nil {
-		return karpenter.NodePool{}, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxNodePoolFile {
-		return karpenter.NodePool{}, fmt.Errorf("%s is no file of at most 1 MiB", o.filename)
-	}
-	data, err := os.ReadFile(o.filename)
+	data, err := readFile(o.filename, maxNodePoolFile)
 	if err != nil {
 		return karpenter.NodePool{}, err
 	}

@@ -60,6 +60,7 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 	cmd.Flags().StringArrayVar(&o.set, "set", nil, "Suppose this setting of the kubelet, FIELD=VALUE or FIELD.KEY=VALUE of its configuration, or kubeletVersion=1.MINOR; may be repeated")
 	mustRegister(cmd, "set", completeSettings)
 	o.karpenter.addFlags(cmd)
+	o.karpenter.addPriceFlags(cmd)
 	return cmd
 }
 

@@ -42,6 +42,7 @@ func newCmdExplainNodePool(o *ExplainNodePoolOptions) *cobra.Command {
 		RunE:              o.execute,
 	}
 	o.karpenter.addFlags(cmd)
+	o.karpenter.addPriceFlags(cmd)
 	return cmd
 }
 

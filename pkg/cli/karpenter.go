@@ -2,16 +2,22 @@ package cli
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
 )
 
 // karpenterOptions are what a question supposes of Karpenter.
 type karpenterOptions struct {
 	version string
+	// pricesFile states prices, for commands that weigh them.
+	pricesFile string
+	prices     disruption.InstanceTypes
 }
 
 func (o *karpenterOptions) addFlags(cmd *cobra.Command) {
@@ -19,7 +25,23 @@ func (o *karpenterOptions) addFlags(cmd *cobra.Command) {
 	mustRegister(cmd, "karpenter-version", cobra.NoFileCompletions)
 }
 
+// addPriceFlags is for commands that weigh prices.
+func (o *karpenterOptions) addPriceFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.pricesFile, "prices", "", "Prices in dollars: a file of lines instance_type,zone,capacity_type,usd_per_hour, or the metrics of Karpenter's controller")
+}
+
+const maxPriceFile = 64 << 20
+
 func (o *karpenterOptions) validate() error {
+	if o.pricesFile != "" {
+		data, err := readFile(o.pricesFile, maxPriceFile)
+		if err != nil {
+			return fmt.Errorf("--prices: %w", err)
+		}
+		if o.prices, err = price.ReadFile(string(data)); err != nil {
+			return fmt.Errorf("--prices=%s: %w", o.pricesFile, err)
+		}
+	}
 	if o.version == "" {
 		return nil
 	}
@@ -30,5 +52,17 @@ func (o *karpenterOptions) validate() error {
 }
 
 func (o *karpenterOptions) options() shrink.Options {
-	return shrink.Options{KarpenterVersion: o.version}
+	return shrink.Options{KarpenterVersion: o.version, Prices: o.prices}
+}
+
+// readFile reads a regular file of at most so many bytes.
+func readFile(name string, most int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", name, most)
+	}
+	return os.ReadFile(name)
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -332,7 +332,7 @@ func hasAnyStatus(err error) bool {
 // segments refuses names that would make another path of a request.
 func segments(names ...string) error {
 	for _, name := range names {
-		if wrong := path.IsValidPathSegmentName(name); name == "" || len(wrong) > 0 {
+		if wrong := content.IsPathSegmentName(name); name == "" || len(wrong) > 0 {
 			return fmt.Errorf("%q is no name of an object: %s", name, strings.Join(wrong, ", "))
 		}
 	}

@@ -54,13 +54,19 @@ func (c *Cluster) Totals(candidates []*Candidate) map[string]Totals {
 // poolCosts is the price of all NodeClaims of each pool, of those that carry all labels of a price; an unknown price counts 0
 // (pkg/state/cost/cost.go).
 func (c *Cluster) poolCosts() map[string]float64 {
+	if c.PoolCosts != nil {
+		return c.PoolCosts
+	}
 	costs := map[string]float64{}
 	for _, n := range c.Nodes {
 		if n.NodeClaim == nil || !hasPriceLabels(n.NodeClaim.Labels) {
 			continue
 		}
 		if pool := n.NodeClaim.Labels[karpenter.NodePoolLabel]; c.Pools[pool] != nil {
-			price, _ := c.priceOf(n.NodeClaim.Labels)
+			price, ok := c.priceOf(n.NodeClaim.Labels)
+			if !ok && n.OwnPrice != nil {
+				price = *n.OwnPrice
+			}
 			costs[pool] += price
 		}
 	}

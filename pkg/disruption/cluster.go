@@ -13,6 +13,10 @@ type Cluster struct {
 
 	// Types are the instance types that the provider offers, by what is known of their prices. Nil: not known.
 	Types InstanceTypes
+	// Prices are stated ones, for what Types do not tell. A zone "*" stands for every zone.
+	Prices InstanceTypes
+	// PoolCosts are Karpenter's own figures of what a pool costs an hour; nil: not known.
+	PoolCosts map[string]float64
 	// Unlisted are the pools whose instance types Karpenter cannot list. They count as not found.
 	Unlisted map[string]bool
 }

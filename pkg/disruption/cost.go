@@ -86,14 +86,20 @@ func stateCost(n *Node, rules karpenter.Rules) float64 {
 
 // Price is the hourly price of the node's own offering. ok is false where it is not known, for which Karpenter takes 0.
 func (c *Cluster) Price(n *Node) (price float64, ok bool) {
-	return c.priceOf(n.Labels())
+	if price, ok = c.priceOf(n.Labels()); !ok && n.OwnPrice != nil {
+		return *n.OwnPrice, true
+	}
+	return price, ok
 }
 
 func (c *Cluster) priceOf(labels map[string]string) (price float64, ok bool) {
-	offerings := c.Types[labels[corev1.LabelInstanceTypeStable]]
-	price, ok = offerings[Offering{labels[corev1.LabelTopologyZone], labels[karpenter.CapacityTypeLabel]}]
-	if math.IsNaN(price) {
-		return 0, false
+	instanceType := labels[corev1.LabelInstanceTypeStable]
+	for _, types := range []InstanceTypes{c.Types, c.Prices} {
+		for _, zone := range []string{labels[corev1.LabelTopologyZone], "*"} {
+			if price, ok = types[instanceType][Offering{zone, labels[karpenter.CapacityTypeLabel]}]; ok && !math.IsNaN(price) {
+				return price, true
+			}
+		}
 	}
-	return price, ok
+	return 0, false
 }

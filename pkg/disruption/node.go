@@ -13,6 +13,9 @@ type Node struct {
 	NodeClaim *karpenter.NodeClaim // nil: not Karpenter's
 	Pods      []*corev1.Pod        // bound to the node, by namespace and name
 
+	// OwnPrice is what the node's own offering costs an hour, where something but a list of prices tells it.
+	OwnPrice *float64
+
 	// What Karpenter keeps in memory. From outside it shows only in part: see Marks and NominationWindow.
 	Marked    bool // chosen by a command that is under way
 	Nominated bool // the target of a pending pod

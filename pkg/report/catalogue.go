@@ -129,6 +129,7 @@ const (
 // Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
 // from removing a node, and what goes on all the same.
 const (
+	MissingPriceLabels     Code = "missing-price-labels"
 	BudgetZeroNow          Code = "budget-zero-now"
 	BudgetUsedUp           Code = "budget-used-up"
 	BudgetZeroAlways       Code = "budget-zero-always"
@@ -139,6 +140,10 @@ const (
 	BudgetDefaultReplaced  Code = "budget-default-replaced"
 	BudgetOneBarsMultiNode Code = "budget-one-bars-multi-node"
 	BudgetLocalTime        Code = "budget-local-time"
+	BalancedScoreBelow     Code = "balanced-score-below"
+	NoCheaperReplacement   Code = "no-cheaper-replacement"
+	SpotToSpotBarred       Code = "spot-to-spot-barred"
+	PriceUnknown           Code = "price-unknown"
 	BudgetsOpen            Code = "budgets-open"
 )
 
@@ -253,6 +258,7 @@ var catalogue = []Entry{
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
 	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
 	{KubeletWouldHang, GroupAdmission, Critical, "the kubelet would never come to an end"},
+	{MissingPriceLabels, GroupShrinking, Warning, "labels that a node's price is looked up by are missing"},
 	{BudgetZeroNow, GroupShrinking, Warning, "the budgets of the NodePool allow no disruption until a window ends"},
 	{BudgetUsedUp, GroupShrinking, Warning, "nodes under way or not ready use up what the budgets allow"},
 	{BudgetZeroAlways, GroupShrinking, Warning, "the budgets of the NodePool never allow a disruption for a reason"},
@@ -263,6 +269,10 @@ var catalogue = []Entry{
 	{BudgetDefaultReplaced, GroupShrinking, Warning, "nothing limits disruption outside the windows"},
 	{BudgetOneBarsMultiNode, GroupShrinking, Warning, "a budget of 1 bars merging several nodes at once"},
 	{BudgetLocalTime, GroupShrinking, Warning, "windows in UTC move with daylight saving"},
+	{BalancedScoreBelow, GroupShrinking, Info, "the policy Balanced finds the move too disruptive for what it saves"},
+	{NoCheaperReplacement, GroupShrinking, Info, "Karpenter found no cheaper node for the pods"},
+	{SpotToSpotBarred, GroupShrinking, Info, "one spot node is not replaced by another"},
+	{PriceUnknown, GroupShrinking, Info, "what the node costs is not known"},
 	{BudgetsOpen, GroupShrinking, Info, "the budgets stand in the way of no reason"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},

@@ -17,6 +17,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
@@ -24,6 +25,8 @@ import (
 type Options struct {
 	// KarpenterVersion is used where the snapshot does not tell it.
 	KarpenterVersion string
+	// Prices are stated ones, beside what the snapshot tells.
+	Prices disruption.InstanceTypes
 	// Zone is the viewer's, shown beside UTC; nil: none.
 	Zone *time.Location
 	// Ahead is how far the timeline of budgets goes; 0 is a day.
@@ -40,8 +43,11 @@ type Cluster struct {
 	gaps *gap.Log
 
 	version version
-	zone    *time.Location
-	ahead   time.Duration
+	// metrics are empty where metricsErr is set.
+	metrics    price.Metrics
+	metricsErr error
+	zone       *time.Location
+	ahead      time.Duration
 
 	pods   []corev1.Pod
 	events []corev1.Event
@@ -57,7 +63,8 @@ type Cluster struct {
 	// unlaunched are NodeClaims without an instance.
 	unlaunched []*karpenter.NodeClaim
 
-	poolCases map[string]*poolCase // by name, as they are asked for
+	poolCases  map[string]*poolCase         // by name, as they are asked for
+	poolTotals map[string]disruption.Totals // nil: not asked for yet
 }
 
 // Read takes a snapshot as it is at a moment. Objects that are missing leave a
@@ -98,6 +105,7 @@ func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster
 	if c.karpenter.PDBs, err = disruption.NewPDBs(c.pdbs); err != nil {
 		c.pdbsErr = err
 	}
+	c.readPrices(o.Prices)
 	c.version = readVersion(c, o.KarpenterVersion)
 	c.karpenter.Rules = c.version.rules
 	return c

@@ -37,11 +37,7 @@ func (c *Cluster) nodeCase(n *disruption.Node) *nodeCase {
 
 func (n *nodeCase) subject() report.Subject { return report.Subject{Kind: "Node", Name: n.node.Name()} }
 
-// field is evidence from the node's API object, claimField from its NodeClaim's.
+// field is evidence from the node's API object.
 func (n *nodeCase) field(field, value, means string) report.Evidence {
 	return report.Evidence{Source: "api:nodes/" + n.node.Name(), Field: field, Value: value, Means: means}
-}
-
-func (n *nodeCase) claimField(field, value, means string) report.Evidence {
-	return report.Evidence{Source: "api:nodeclaims.karpenter.sh/" + n.node.NodeClaim.Name, Field: field, Value: value, Means: means}
 }

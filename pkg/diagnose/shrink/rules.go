@@ -20,6 +20,11 @@ type rule[S any] struct {
 var (
 	nodeRules = []rule[*nodeCase]{
 		{codes: []report.Code{report.BudgetZeroNow, report.BudgetZeroAlways, report.BudgetUsedUp, report.BudgetInvalid}, find: nodeBudgets},
+		{codes: []report.Code{report.MissingPriceLabels}, find: missingPriceLabels},
+		{codes: []report.Code{report.BalancedScoreBelow}, find: balancedScoreBelow},
+		{codes: []report.Code{report.NoCheaperReplacement}, find: noCheaperReplacement},
+		{codes: []report.Code{report.SpotToSpotBarred}, find: spotToSpotBarred},
+		{codes: []report.Code{report.PriceUnknown}, find: priceUnknown},
 	}
 	poolRules   = []rule[*poolCase]{}
 	budgetRules = []rule[*poolCase]{

@@ -1,15 +1,12 @@
 package shrink
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -88,29 +85,10 @@ func imageTag(image string) string {
 	return tag
 }
 
-const metricsFile = "cluster/karpenter-metrics.txt"
-
 // buildInfo is the version that Karpenter's metrics tell.
 func buildInfo(c *Cluster) report.Evidence {
-	data, err := c.snap.File(metricsFile)
-	if err != nil {
+	if c.metrics.Version == "" {
 		return report.Evidence{}
 	}
-	var told []string
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		rest, ok := strings.CutPrefix(lines.Text(), "karpenter_build_info{")
-		if !ok {
-			continue
-		}
-		if _, rest, ok = strings.Cut(rest, `version="`); ok {
-			text, _, _ := strings.Cut(rest, `"`)
-			told = append(told, text)
-		}
-	}
-	slices.SortFunc(told, cmp.Compare)
-	if len(told) == 0 {
-		return report.Evidence{}
-	}
-	return report.Evidence{Source: "karpenter:metrics", Field: "karpenter_build_info", Value: told[0]}
+	return report.Evidence{Source: metricsSource, Field: price.BuildInfo, Value: c.metrics.Version}
 }

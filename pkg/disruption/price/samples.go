@@ -1,0 +1,110 @@
+// Package price reads what is known of prices: from the metrics of Karpenter's controller, from a file, or from the labels of a node.
+// It is pure: text in, values out.
+package price
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Sample is one line of the Prometheus text format.
+type Sample struct {
+	Name   string
+	Labels map[string]string
+	Value  float64
+	Text   string // of the value, as written
+}
+
+// Samples reads the lines of the named metrics from the Prometheus text format, in their order. Lines that cannot be read are left
+// out; the error names the first of them and says how many there are.
+func Samples(text string, names ...string) ([]Sample, error) {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	var out []Sample
+	var first error
+	broken, number := 0, 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		end := strings.IndexAny(line, "{ \t")
+		if end <= 0 || !wanted[line[:end]] {
+			continue
+		}
+		s, err := parseSample(line[:end], line[end:])
+		if err != nil {
+			if broken++; first == nil {
+				first = fmt.Errorf("line %d: %w", number, err)
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	if broken > 1 {
+		first = fmt.Errorf("%w, and %d more lines", first, broken-1)
+	}
+	return out, first
+}
+
+func parseSample(name, rest string) (Sample, error) {
+	s := Sample{Name: name, Labels: map[string]string{}}
+	if strings.HasPrefix(rest, "{") {
+		var err error
+		if rest, err = parseLabels(rest[1:], s.Labels); err != nil {
+			return Sample{}, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return Sample{}, fmt.Errorf("%s has no value", name)
+	}
+	value, err := strconv.ParseFloat(fields[0], 64)
+	if err != nil {
+		return Sample{}, fmt.Errorf("%s: %.40q is no number", name, fields[0])
+	}
+	s.Value, s.Text = value, fields[0]
+	return s, nil
+}
+
+// parseLabels reads `a="x",b="y"}` and returns what follows the brace.
+func parseLabels(rest string, labels map[string]string) (string, error) {
+	for {
+		rest = strings.TrimLeft(rest, " \t,")
+		if after, ok := strings.CutPrefix(rest, "}"); ok {
+			return after, nil
+		}
+		key, after, ok := strings.Cut(rest, "=")
+		key, after = strings.TrimSpace(key), strings.TrimLeft(after, " \t")
+		if !ok || key == "" || !strings.HasPrefix(after, `"`) {
+			return "", fmt.Errorf("labels end in %.40q", rest)
+		}
+		value, after, err := parseQuoted(after[1:])
+		if err != nil {
+			return "", fmt.Errorf("label %.40q: %w", key, err)
+		}
+		labels[key], rest = value, after
+	}
+}
+
+// parseQuoted reads up to the closing quote; a backslash escapes itself, the quote and n.
+func parseQuoted(rest string) (value, after string, err error) {
+	var b strings.Builder
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case c == '"':
+			return b.String(), rest[i+1:], nil
+		case c == '\\' && i+1 < len(rest):
+			i++
+			if rest[i] == 'n' {
+				b.WriteByte('\n')
+			} else {
+				b.WriteByte(rest[i])
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", fmt.Errorf("its quote is not closed")
+}
