@@ -97,6 +97,9 @@ func Node(s *snapshot.Snapshot, name string, o Options) (report.Report, error) {
 	removal := shrink.Read(s, n.at, n.gaps, o.Shrink)
 	findings = append(findings, removal.Node(name)...)
 	versions.Karpenter = removal.Version()
+	if removal.Managed(name) {
+		versions.Replay += "; " + removal.RulesName()
+	}
 	order(findings)
 	uid := ""
 	if n.object != nil {

@@ -58,10 +58,7 @@ func (c *Cluster) Candidate(n *Node, class Class, now time.Time) (*Candidate, *B
 		}
 	}
 	candidate.Price, candidate.PriceKnown = c.Price(n)
-	candidate.Empty = len(candidate.Reschedulable) == 0
-	if c.Rules.EmptyByCost {
-		candidate.Empty = candidate.RescheduleDisruptionCost <= nodeCost
-	}
+	candidate.Empty = IsEmpty(n.Pods, c.Rules)
 	return candidate, nil
 }
 

@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,6 +42,14 @@ func RescheduleDisruptionCost(pods []*corev1.Pod, rules karpenter.Rules) float64
 		}
 	}
 	return cost
+}
+
+// IsEmpty reports whether there is nothing among a node's pods that would have to be moved when it goes.
+func IsEmpty(pods []*corev1.Pod, rules karpenter.Rules) bool {
+	if rules.EmptyByCost {
+		return RescheduleDisruptionCost(pods, rules) <= nodeCost
+	}
+	return !slices.ContainsFunc(pods, IsReschedulable)
 }
 
 // DisruptionCost is the sum of the eviction costs of all pods, times what is left of the node's life. 1.13 and before sort by it.

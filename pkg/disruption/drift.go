@@ -29,7 +29,7 @@ func (c *Cluster) DriftOf(pool *karpenter.NodePool, claim *karpenter.NodeClaim, 
 		return ""
 	case hashDiffers(pool.Annotations, claim.Annotations):
 		return NodePoolDrifted
-	case !satisfiesAll(claim.Labels, pool.Spec.Template.Spec.Requirements):
+	case len(Unsatisfied(claim.Labels, pool.Spec.Template.Spec.Requirements)) > 0:
 		return RequirementsDrifted
 	case c.Types != nil && now.Sub(claim.CreationTimestamp.Time) > instanceTypeAge && !c.offers(claim.Labels):
 		return InstanceTypeNotFoundDrift

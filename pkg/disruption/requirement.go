@@ -20,8 +20,8 @@ type constraint struct {
 
 var absent = constraint{low: math.MinInt, high: math.MaxInt}
 
-// satisfiesAll tests the labels of a node against requirements, as the check for drift does.
-func satisfiesAll(labels map[string]string, requirements []karpenter.Requirement) bool {
+// Unsatisfied returns the labels of a node that do not satisfy the requirements, all those of one label taken together, sorted.
+func Unsatisfied(labels map[string]string, requirements []karpenter.Requirement) []string {
 	byLabel := map[string]constraint{}
 	for _, r := range requirements {
 		key := stableLabel(r.Key)
@@ -31,13 +31,15 @@ func satisfiesAll(labels map[string]string, requirements []karpenter.Requirement
 		}
 		byLabel[key] = next
 	}
+	var out []string
 	for key, c := range byLabel {
 		value, present := labels[key]
 		if present && !c.allows(value) || !present && !c.allowsAbsence() {
-			return false
+			out = append(out, key)
 		}
 	}
-	return true
+	slices.Sort(out)
+	return out
 }
 
 func constraintOf(r karpenter.Requirement) constraint {

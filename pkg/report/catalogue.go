@@ -129,22 +129,43 @@ const (
 // Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
 // from removing a node, and what goes on all the same.
 const (
-	MissingPriceLabels     Code = "missing-price-labels"
-	BudgetZeroNow          Code = "budget-zero-now"
-	BudgetUsedUp           Code = "budget-used-up"
-	BudgetZeroAlways       Code = "budget-zero-always"
-	BudgetInvalid          Code = "budget-invalid"
-	BudgetNeverFires       Code = "budget-never-fires"
-	BudgetInert            Code = "budget-inert"
-	BudgetWithoutReasons   Code = "budget-without-reasons"
-	BudgetDefaultReplaced  Code = "budget-default-replaced"
-	BudgetOneBarsMultiNode Code = "budget-one-bars-multi-node"
-	BudgetLocalTime        Code = "budget-local-time"
-	BalancedScoreBelow     Code = "balanced-score-below"
-	NoCheaperReplacement   Code = "no-cheaper-replacement"
-	SpotToSpotBarred       Code = "spot-to-spot-barred"
-	PriceUnknown           Code = "price-unknown"
-	BudgetsOpen            Code = "budgets-open"
+	AlreadyDisrupting       Code = "already-disrupting"
+	StaticNodePool          Code = "static-nodepool"
+	ConsolidationNever      Code = "consolidation-never"
+	PolicyWhenEmpty         Code = "policy-when-empty"
+	NodeClaimNotInitialized Code = "nodeclaim-not-initialized"
+	NodeNominated           Code = "node-nominated"
+	NodePoolNotFound        Code = "nodepool-not-found"
+	MissingPriceLabels      Code = "missing-price-labels"
+	NodeDoNotDisrupt        Code = "node-do-not-disrupt"
+	PodDoNotDisrupt         Code = "pod-do-not-disrupt"
+	PDBBlocks               Code = "pdb-blocks"
+	SeveralPDBs             Code = "several-pdbs"
+	ConsolidateAfterRunning Code = "consolidate-after-running"
+	BudgetZeroNow           Code = "budget-zero-now"
+	BudgetUsedUp            Code = "budget-used-up"
+	BudgetZeroAlways        Code = "budget-zero-always"
+	BudgetInvalid           Code = "budget-invalid"
+	BudgetNeverFires        Code = "budget-never-fires"
+	BudgetInert             Code = "budget-inert"
+	BudgetWithoutReasons    Code = "budget-without-reasons"
+	BudgetDefaultReplaced   Code = "budget-default-replaced"
+	BudgetOneBarsMultiNode  Code = "budget-one-bars-multi-node"
+	BudgetLocalTime         Code = "budget-local-time"
+	BalancedScoreBelow      Code = "balanced-score-below"
+	NoCheaperReplacement    Code = "no-cheaper-replacement"
+	SpotToSpotBarred        Code = "spot-to-spot-barred"
+	PriceUnknown            Code = "price-unknown"
+	DriftQueued             Code = "drift-queued"
+	ExpiryIgnoresBudget     Code = "expiry-ignores-budget"
+	RepairIgnoresBudget     Code = "repair-ignores-budget"
+	DrainStuck              Code = "drain-stuck"
+	NodePoolLimitReached    Code = "nodepool-limit-reached"
+	PodEventNotRecorded     Code = "pod-event-not-recorded"
+	DoNotDisruptIgnored     Code = "do-not-disrupt-ignored"
+	BarePodLost             Code = "bare-pod-lost"
+	KarpenterUnsynced       Code = "karpenter-unsynced"
+	BudgetsOpen             Code = "budgets-open"
 )
 
 // Codes of no other group.
@@ -258,7 +279,19 @@ var catalogue = []Entry{
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
 	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
 	{KubeletWouldHang, GroupAdmission, Critical, "the kubelet would never come to an end"},
+	{AlreadyDisrupting, GroupShrinking, Info, "the node is on its way out already"},
+	{StaticNodePool, GroupShrinking, Warning, "the pool keeps a fixed number of nodes"},
+	{ConsolidationNever, GroupShrinking, Warning, "consolidateAfter has no duration: the pool never consolidates"},
+	{PolicyWhenEmpty, GroupShrinking, Info, "the pool gives up only empty nodes"},
+	{NodeClaimNotInitialized, GroupShrinking, Warning, "Karpenter does not take the node for ready"},
+	{NodeNominated, GroupShrinking, Info, "a pending pod is planned onto the node"},
+	{NodePoolNotFound, GroupShrinking, Warning, "Karpenter finds no NodePool for the node"},
 	{MissingPriceLabels, GroupShrinking, Warning, "labels that a node's price is looked up by are missing"},
+	{NodeDoNotDisrupt, GroupShrinking, Warning, "an annotation on the node stops every voluntary disruption"},
+	{PodDoNotDisrupt, GroupShrinking, Warning, "an annotation on a pod keeps its node"},
+	{PDBBlocks, GroupShrinking, Warning, "a PodDisruptionBudget allows no eviction now"},
+	{SeveralPDBs, GroupShrinking, Warning, "several PodDisruptionBudgets select one pod, which bars its eviction"},
+	{ConsolidateAfterRunning, GroupShrinking, Info, "the node has not been quiet for long enough"},
 	{BudgetZeroNow, GroupShrinking, Warning, "the budgets of the NodePool allow no disruption until a window ends"},
 	{BudgetUsedUp, GroupShrinking, Warning, "nodes under way or not ready use up what the budgets allow"},
 	{BudgetZeroAlways, GroupShrinking, Warning, "the budgets of the NodePool never allow a disruption for a reason"},
@@ -273,6 +306,15 @@ var catalogue = []Entry{
 	{NoCheaperReplacement, GroupShrinking, Info, "Karpenter found no cheaper node for the pods"},
 	{SpotToSpotBarred, GroupShrinking, Info, "one spot node is not replaced by another"},
 	{PriceUnknown, GroupShrinking, Info, "what the node costs is not known"},
+	{DriftQueued, GroupShrinking, Info, "the node is drifted and waits to be replaced"},
+	{ExpiryIgnoresBudget, GroupShrinking, Info, "the node goes at its age limit, whatever the budgets say"},
+	{RepairIgnoresBudget, GroupShrinking, Info, "an unhealthy node is replaced without asking budgets"},
+	{DrainStuck, GroupShrinking, Critical, "pods that may not be evicted hold a node that is being deleted"},
+	{NodePoolLimitReached, GroupShrinking, Warning, "the pool has used up its limits: no new node"},
+	{PodEventNotRecorded, GroupShrinking, Info, "a pod event restarted no clock: the node counts as quiet too early"},
+	{DoNotDisruptIgnored, GroupShrinking, Warning, "the value of an annotation protects nothing"},
+	{BarePodLost, GroupShrinking, Warning, "a pod without a controller goes with its node for good"},
+	{KarpenterUnsynced, GroupShrinking, Critical, "a NodeClaim without an instance stops all disruption"},
 	{BudgetsOpen, GroupShrinking, Info, "the budgets stand in the way of no reason"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},

@@ -65,6 +65,9 @@ type Cluster struct {
 
 	poolCases  map[string]*poolCase         // by name, as they are asked for
 	poolTotals map[string]disruption.Totals // nil: not asked for yet
+	eventsOf   map[[2]string][]int          // indexes of events, by kind and name
+	nominated  map[string][]corev1.Event
+	nodeCases  map[*disruption.Node]*nodeCase
 }
 
 // Read takes a snapshot as it is at a moment. Objects that are missing leave a
@@ -139,6 +142,13 @@ func (c *Cluster) RulesName() string {
 	return fmt.Sprintf("karpenter 1.%d rules", c.version.rules.Minor)
 }
 
+// Managed reports whether a node is Karpenter's.
+func (c *Cluster) Managed(node string) bool {
+	return slices.ContainsFunc(c.karpenter.Nodes, func(n *disruption.Node) bool {
+		return n.Managed() && n.Node != nil && n.Node.Name == node
+	})
+}
+
 // Version is Karpenter's as far as the snapshot or the question tells it; ""
 // where the default rules were assumed.
 func (c *Cluster) Version() string { return c.version.text }
@@ -146,10 +156,15 @@ func (c *Cluster) Version() string { return c.version.text }
 // eventsOn are those of one object, oldest last seen first.
 func (c *Cluster) eventsOn(kind, name string) []corev1.Event {
 	var out []corev1.Event
-	for _, e := range c.events {
-		if e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
-			out = append(out, e)
+	if c.eventsOf == nil {
+		c.eventsOf = map[[2]string][]int{}
+		for i := range c.events {
+			key := [2]string{c.events[i].InvolvedObject.Kind, c.events[i].InvolvedObject.Name}
+			c.eventsOf[key] = append(c.eventsOf[key], i)
 		}
+	}
+	for _, i := range c.eventsOf[[2]string{kind, name}] {
+		out = append(out, c.events[i])
 	}
 	slices.SortStableFunc(out, func(a, b corev1.Event) int {
 		if by := lastSeen(a).Compare(lastSeen(b)); by != 0 {

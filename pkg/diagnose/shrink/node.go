@@ -1,6 +1,8 @@
 package shrink
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -12,21 +14,37 @@ type nodeCase struct {
 	// pool is the NodePool that the node belongs to; nil where it names none,
 	// or one that is not known.
 	pool *poolCase
+	// blockers are all that keep it from being a candidate of any method, as far
+	// as pods and their budgets are known.
+	blockers []disruption.Blocker
 }
 
 // Node applies the rules to one node. It finds nothing where the API server's
 // object of it is not known.
 func (c *Cluster) Node(name string) []report.Finding {
 	for _, n := range c.karpenter.Nodes {
-		if n.Name() == name {
-			return apply(nodeRules, c.nodeCase(n))
+		if n.Name() == name || n.Node != nil && n.Node.Name == name {
+			k := c.nodeOf(n)
+			k.missing()
+			return c.settled(apply(nodeRules, k))
 		}
 	}
 	return nil
 }
 
+// nodeOf is made once for each node.
+func (c *Cluster) nodeOf(n *disruption.Node) *nodeCase {
+	if c.nodeCases[n] == nil {
+		if c.nodeCases == nil {
+			c.nodeCases = map[*disruption.Node]*nodeCase{}
+		}
+		c.nodeCases[n] = c.nodeCase(n)
+	}
+	return c.nodeCases[n]
+}
+
 func (c *Cluster) nodeCase(n *disruption.Node) *nodeCase {
-	k := &nodeCase{Cluster: c, node: n}
+	k := &nodeCase{Cluster: c, node: n, blockers: c.karpenter.Blockers(n, c.at)}
 	if name, ok := n.NodePool(); ok {
 		if pool := c.karpenter.Pools[name]; pool != nil {
 			k.pool = c.poolCase(pool)
@@ -35,9 +53,55 @@ func (c *Cluster) nodeCase(n *disruption.Node) *nodeCase {
 	return k
 }
 
-func (n *nodeCase) subject() report.Subject { return report.Subject{Kind: "Node", Name: n.node.Name()} }
+// subject is the node, or before it has registered its NodeClaim.
+func (n *nodeCase) subject() report.Subject {
+	if n.node.Node == nil {
+		return report.Subject{Kind: "NodeClaim", Name: n.node.NodeClaim.Name}
+	}
+	return report.Subject{Kind: "Node", Name: n.node.Node.Name}
+}
+
+// title is the subject as a sentence begins with it.
+func (n *nodeCase) title() string {
+	s := n.subject()
+	return s.Kind + " " + s.Name
+}
+
+// going: the node is deleting or a command has chosen it, so that what keeps
+// others is past for it.
+func (n *nodeCase) going() bool { return n.node.MarkedForDeletion() }
+
+// blocked are its blockers by one check.
+func (n *nodeCase) blocked(check disruption.Check) []disruption.Blocker {
+	var out []disruption.Blocker
+	for _, b := range n.blockers {
+		if b.Check == check {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// missing notes what could not be read of what Karpenter looks at.
+func (n *nodeCase) missing() {
+	if !n.node.Managed() {
+		return
+	}
+	n.gaps.Miss("cluster/pods.json", n.podsErr, "what the pods on the node keep from happening is not known", "collect pods (list) of all namespaces")
+	n.gaps.Miss("cluster/poddisruptionbudgets.json", n.pdbsErr, "whether a PodDisruptionBudget keeps the node is not known", "collect poddisruptionbudgets (list) of all namespaces")
+	n.gaps.Miss("cluster/events.json", n.eventsErr, "nothing of what Karpenter said is known, nor whether the node is nominated", "collect events (list) of all namespaces")
+	n.gaps.Miss("cluster/nodepools.karpenter.sh.json", n.poolsErr, "the node's policy, timer and budgets are not known", "collect nodepools.karpenter.sh (list)")
+}
 
 // field is evidence from the node's API object.
 func (n *nodeCase) field(field, value, means string) report.Evidence {
 	return report.Evidence{Source: "api:nodes/" + n.node.Name(), Field: field, Value: value, Means: means}
+}
+
+func podField(p *corev1.Pod, field, value, means string) report.Evidence {
+	return report.Evidence{Source: "api:pods/" + p.Namespace + "/" + p.Name, Field: field, Value: value, Means: means}
+}
+
+func (n *nodeCase) claimField(field, value, means string) report.Evidence {
+	return report.Evidence{Source: "api:nodeclaims.karpenter.sh/" + n.node.NodeClaim.Name, Field: field, Value: value, Means: means}
 }

@@ -24,8 +24,8 @@ type Answer struct {
 	Timeline []report.TimelineSegment
 }
 
-// NodePool applies the rules to one pool, and those of nodes to its nodes. ok
-// is false where there is no such pool.
+// NodePool applies the rules to one pool, and those of nodes to its nodes: what
+// holds of many is told of a few of them and counted for the others. ok is false where there is no such pool.
 func (c *Cluster) NodePool(name string) (answer Answer, ok bool) {
 	pool := c.karpenter.Pools[name]
 	if pool == nil {
@@ -33,7 +33,8 @@ func (c *Cluster) NodePool(name string) (answer Answer, ok bool) {
 	}
 	p := c.poolCase(pool)
 	c.noteNodes()
-	return Answer{UID: string(pool.UID), Findings: append(apply(poolRules, p), apply(budgetRules, p)...),
+	findings := append(apply(poolRules, p), apply(budgetRules, p)...)
+	return Answer{UID: string(pool.UID), Findings: c.settled(append(findings, p.ofNodes()...)),
 		Budgets: []report.NodePoolBudgets{p.budgetFacts()}}, true
 }
 
@@ -46,7 +47,7 @@ func (c *Cluster) Budgets(name string) (answer Answer, ok bool) {
 	}
 	p := c.poolCase(pool)
 	c.noteNodes()
-	return Answer{UID: string(pool.UID), Findings: apply(budgetRules, p), Budgets: []report.NodePoolBudgets{p.budgetFacts()}, Timeline: p.timeline(c.ahead)}, true
+	return Answer{UID: string(pool.UID), Findings: c.settled(apply(budgetRules, p)), Budgets: []report.NodePoolBudgets{p.budgetFacts()}, Timeline: p.timeline(c.ahead)}, true
 }
 
 // poolCase is made once for each pool.

@@ -19,14 +19,41 @@ type rule[S any] struct {
 // the catalogue.
 var (
 	nodeRules = []rule[*nodeCase]{
-		{codes: []report.Code{report.BudgetZeroNow, report.BudgetZeroAlways, report.BudgetUsedUp, report.BudgetInvalid}, find: nodeBudgets},
+		{codes: []report.Code{report.AlreadyDisrupting}, find: alreadyDisrupting},
+		{codes: []report.Code{report.StaticNodePool}, find: ofPool(staticNodePool)},
+		{codes: []report.Code{report.ConsolidationNever}, find: ofPool(consolidationNever)},
+		{codes: []report.Code{report.PolicyWhenEmpty}, find: nodePolicyWhenEmpty},
+		{codes: []report.Code{report.NodeClaimNotInitialized}, find: nodeClaimNotInitialized},
+		{codes: []report.Code{report.NodeNominated}, find: nodeNominated},
+		{codes: []report.Code{report.NodePoolNotFound}, find: nodePoolNotFound},
 		{codes: []report.Code{report.MissingPriceLabels}, find: missingPriceLabels},
+		{codes: []report.Code{report.NodeDoNotDisrupt}, find: nodeDoNotDisrupt},
+		{codes: []report.Code{report.PodDoNotDisrupt}, find: podDoNotDisrupt},
+		{codes: []report.Code{report.PDBBlocks}, find: pdbBlocks},
+		{codes: []report.Code{report.SeveralPDBs}, find: severalPDBs},
+		{codes: []report.Code{report.ConsolidateAfterRunning}, find: consolidateAfterRunning},
+		{codes: []report.Code{report.BudgetZeroNow, report.BudgetZeroAlways, report.BudgetUsedUp, report.BudgetInvalid}, find: nodeBudgets},
 		{codes: []report.Code{report.BalancedScoreBelow}, find: balancedScoreBelow},
 		{codes: []report.Code{report.NoCheaperReplacement}, find: noCheaperReplacement},
 		{codes: []report.Code{report.SpotToSpotBarred}, find: spotToSpotBarred},
 		{codes: []report.Code{report.PriceUnknown}, find: priceUnknown},
+		{codes: []report.Code{report.DriftQueued}, find: driftQueued},
+		{codes: []report.Code{report.ExpiryIgnoresBudget}, find: expiryIgnoresBudget},
+		{codes: []report.Code{report.RepairIgnoresBudget}, find: repairIgnoresBudget},
+		{codes: []report.Code{report.DrainStuck}, find: drainStuck},
+		{codes: []report.Code{report.NodePoolLimitReached}, find: ofPool(nodePoolLimitReached)},
+		{codes: []report.Code{report.PodEventNotRecorded}, find: podEventNotRecorded},
+		{codes: []report.Code{report.DoNotDisruptIgnored}, find: doNotDisruptIgnored},
+		{codes: []report.Code{report.BarePodLost}, find: barePodLost},
+		{codes: []report.Code{report.KarpenterUnsynced}, find: nodeUnsynced},
 	}
-	poolRules   = []rule[*poolCase]{}
+	poolRules = []rule[*poolCase]{
+		{codes: []report.Code{report.StaticNodePool}, find: staticNodePool},
+		{codes: []report.Code{report.ConsolidationNever}, find: consolidationNever},
+		{codes: []report.Code{report.PolicyWhenEmpty}, find: policyWhenEmpty},
+		{codes: []report.Code{report.NodePoolLimitReached}, find: nodePoolLimitReached},
+		{codes: []report.Code{report.KarpenterUnsynced}, find: poolUnsynced},
+	}
 	budgetRules = []rule[*poolCase]{
 		{codes: []report.Code{report.BudgetZeroNow}, find: budgetZeroNow},
 		{codes: []report.Code{report.BudgetUsedUp}, find: budgetUsedUp},

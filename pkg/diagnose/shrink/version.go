@@ -41,13 +41,20 @@ func readVersion(c *Cluster, supposed string) version {
 	return version{rules: karpenter.DefaultRules(), exact: true}
 }
 
-// controllerImages are the images of Karpenter's controller, of its pods first.
-func controllerImages(c *Cluster) []report.Evidence {
-	var out []report.Evidence
+// controller is one container of Karpenter's controller, of a pod or of the
+// template of its Deployment.
+type controller struct {
+	source    string
+	container corev1.Container
+}
+
+// controllers are those of pods first.
+func (c *Cluster) controllers() []controller {
+	var out []controller
 	for i := range c.pods {
 		p := &c.pods[i]
-		if image := controllerImage(p.Labels, p.Spec.Containers); image != "" && p.DeletionTimestamp == nil {
-			out = append(out, report.Evidence{Source: "api:pods/" + p.Namespace + "/" + p.Name, Field: "image", Value: image})
+		if k, ok := controllerContainer(p.Labels, p.Spec.Containers); ok && p.DeletionTimestamp == nil {
+			out = append(out, controller{"api:pods/" + p.Namespace + "/" + p.Name, k})
 		}
 	}
 	deployments, err := c.snap.Deployments()
@@ -56,25 +63,36 @@ func controllerImages(c *Cluster) []report.Evidence {
 	}
 	for i := range deployments {
 		d := &deployments[i]
-		if image := controllerImage(d.Spec.Template.Labels, d.Spec.Template.Spec.Containers); image != "" {
-			out = append(out, report.Evidence{Source: "api:deployments/" + d.Namespace + "/" + d.Name, Field: "image", Value: image})
+		if k, ok := controllerContainer(d.Spec.Template.Labels, d.Spec.Template.Spec.Containers); ok {
+			out = append(out, controller{"api:deployments/" + d.Namespace + "/" + d.Name, k})
 		}
 	}
 	return out
 }
 
-// controllerImage is the image of a container that is Karpenter's controller,
-// as its chart labels and names it.
-func controllerImage(labels map[string]string, containers []corev1.Container) string {
+// controllerImages are the images of Karpenter's controllers.
+func controllerImages(c *Cluster) []report.Evidence {
+	var out []report.Evidence
+	for _, k := range c.controllers() {
+		if k.container.Image != "" {
+			out = append(out, report.Evidence{Source: k.source, Field: "image", Value: k.container.Image})
+		}
+	}
+	return out
+}
+
+// controllerContainer is the container that is Karpenter's controller, as its
+// chart labels and names it.
+func controllerContainer(labels map[string]string, containers []corev1.Container) (corev1.Container, bool) {
 	if labels["app.kubernetes.io/name"] != "karpenter" && labels["k8s-app"] != "karpenter" && labels["app"] != "karpenter" {
-		return ""
+		return corev1.Container{}, false
 	}
 	for _, k := range containers {
 		if k.Name == "controller" || strings.Contains(k.Image, "karpenter") {
-			return k.Image
+			return k, true
 		}
 	}
-	return ""
+	return corev1.Container{}, false
 }
 
 // imageTag is the tag of an image reference, "" without one.

@@ -174,7 +174,7 @@ func TestReadVersion(t *testing.T) {
 			p.Labels = map[string]string{"app.kubernetes.io/name": "karpenter"}
 			p.Spec.Containers[0].Name, p.Spec.Containers[0].Image = "controller", image
 		})
-		w.files[metricsFile] = "karpenter_build_info{commit=\"x\",version=\"1.6.4\"} 1\n"
+		w.files[metricsFile] = "karpenter_build_info{commit=\"x\",goversion=\"go1.26.8\",version=\"1.6.4\"} 1\n"
 		return w
 	}
 	for _, c := range []struct {

@@ -1,0 +1,66 @@
+package shrink
+
+import (
+	"fmt"
+
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/report"
+)
+
+// alreadyDisrupting: the node is on its way out (Karpenter 1.14,
+// pkg/controllers/disruption/queue.go, pkg/controllers/node/termination). All
+// that time it consumes budget.
+func alreadyDisrupting(n *nodeCase) []report.Finding {
+	if !n.node.Managed() || !n.going() {
+		return nil
+	}
+	claim := n.node.NodeClaim
+	var text string
+	var because []report.Evidence
+	if c := claim.Condition(karpenter.ConditionDisruptionReason); c != nil && c.Status == "True" {
+		e := n.claimField("status.conditions["+karpenter.ConditionDisruptionReason+"]", c.Reason, "a command of Karpenter has chosen it")
+		e.At = c.LastTransitionTime
+		because = append(because, e)
+		text = fmt.Sprintf("has been chosen for disruption (%s) %s; it is deleted once its replacements, if it needs any, are initialized, and let go again if they are not in 10 min to 1 h", c.Reason, n.since(c.LastTransitionTime))
+	}
+	drain, deleting := n.karpenter.DrainOf(n.node, n.at)
+	if deleting {
+		e := n.claimField("metadata.deletionTimestamp", utc(drain.Started), "it is being deleted")
+		e.At = *claim.DeletionTimestamp
+		because = append(because, e)
+		text = fmt.Sprintf("is being deleted %s: %s", n.since(*claim.DeletionTimestamp), n.drainStage(drain))
+	}
+	if text == "" && claim.IsTrue(karpenter.ConditionInstanceTerminating) {
+		because = append(because, n.claimField("status.conditions["+karpenter.ConditionInstanceTerminating+"]", "True", "the provider is taking the machine away"))
+		text = "is going: its instance is being terminated"
+	}
+	if text == "" {
+		because = append(because, n.field("spec.taints", karpenter.DisruptedTaint+":NoSchedule", "set when a command chooses the node, and taken off when it fails"))
+		text = "carries the taint of a node that a command has chosen, though its NodeClaim is neither marked nor deleted: the command is just beginning, or Karpenter takes the taint off in its next pass"
+	}
+	f := report.NewFinding(report.AlreadyDisrupting, report.Proven, n.subject(), fmt.Sprintf("%s %s; it consumes one from each budget of its pool meanwhile.", n.title(), text), because...)
+	return []report.Finding{f}
+}
+
+// drainStage says what the deletion waits for.
+func (n *nodeCase) drainStage(d disruption.Drain) string {
+	switch d.Stage {
+	case disruption.DrainVolumes:
+		return "its pods are gone, its volumes are being detached"
+	case disruption.DrainInstance:
+		return "it is drained, its instance is being terminated"
+	}
+	if n.podsErr != nil {
+		return "what it still waits for is not known without the pods"
+	}
+	var names []string
+	for _, w := range d.Waiting {
+		names = append(names, w.Pod.Namespace+"/"+w.Pod.Name)
+	}
+	text := fmt.Sprintf("the drain waits for %s, %s", plural(len(names), "pod"), some(names))
+	if !d.Ends.IsZero() {
+		text += ", at most until " + utc(d.Ends)
+	}
+	return text
+}

@@ -1,0 +1,136 @@
+package shrink
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/noderes/kubectl-noderes/pkg/report"
+)
+
+// mostOfNodes is how many findings about single nodes the report of a pool
+// holds. A pool may have thousands of nodes that are held by the same few causes.
+const mostOfNodes = 24
+
+// mostAlike is how many of them say the same of different nodes.
+const mostAlike = 2
+
+// mostNamed is how many of the other nodes a folded finding quotes.
+const mostNamed = 5
+
+// ofNodes are the findings of the pool's nodes, folded. Rules whose codes the
+// pool's own rules give are left to those.
+func (p *poolCase) ofNodes() []report.Finding {
+	var rules []rule[*nodeCase]
+	for _, r := range nodeRules {
+		if !saidOfPools(r.codes) {
+			rules = append(rules, r)
+		}
+	}
+	var found []report.Finding
+	seen := map[string]bool{}
+	for _, node := range p.nodes {
+		n := p.nodeOf(node)
+		n.missing()
+		for _, f := range apply(rules, n) {
+			if key := fmt.Sprintf("%s %+v", f.Code, f.Subject); !seen[key] {
+				seen[key] = true
+				found = append(found, f)
+			}
+		}
+	}
+	return p.fold(found)
+}
+
+func saidOfPools(codes []report.Code) bool {
+	for _, code := range codes {
+		said := false
+		for _, r := range slices.Concat(poolRules, budgetRules) {
+			said = said || slices.Contains(r.codes, code)
+		}
+		if !said {
+			return false
+		}
+	}
+	return true
+}
+
+// fold keeps findings up to mostOfNodes, shared out over their codes, and for
+// each code counts those that it leaves out. Of findings with the same text but
+// for the node's name the first comes before any second.
+func (p *poolCase) fold(findings []report.Finding) []report.Finding {
+	if len(findings) <= mostOfNodes {
+		return findings
+	}
+	byCode := map[report.Code][]report.Finding{}
+	var codes []report.Code
+	for _, f := range findings {
+		if byCode[f.Code] == nil {
+			codes = append(codes, f.Code)
+		}
+		byCode[f.Code] = append(byCode[f.Code], f)
+	}
+	slices.Sort(codes)
+	most := max(1, mostOfNodes/len(codes))
+	var out []report.Finding
+	for _, code := range codes {
+		of, distinct := distinctFirst(byCode[code])
+		keep := min(most, max(distinct, mostAlike))
+		if len(of) <= keep+1 {
+			out = append(out, of...)
+			continue
+		}
+		out = append(append(out, of[:keep]...), p.folded(of[:keep], of[keep:]))
+	}
+	return out
+}
+
+// distinctFirst moves findings that say what none before them says to the front.
+func distinctFirst(findings []report.Finding) (sorted []report.Finding, distinct int) {
+	var first, again []report.Finding
+	seen := map[string]bool{}
+	for _, f := range findings {
+		text := strings.ReplaceAll(f.Summary, f.Subject.Name, "")
+		if seen[text] {
+			again = append(again, f)
+			continue
+		}
+		seen[text] = true
+		first = append(first, f)
+	}
+	return append(first, again...), len(first)
+}
+
+func (p *poolCase) folded(told, rest []report.Finding) report.Finding {
+	var names []string
+	confidence := report.Proven
+	for _, f := range rest {
+		names = append(names, f.Subject.Name)
+		if f.Confidence.Rank() > confidence.Rank() {
+			confidence = f.Confidence
+		}
+	}
+	slices.Sort(names)
+	entry, _ := report.Lookup(rest[0].Code)
+	f := report.NewFinding(rest[0].Code, confidence, p.subject(),
+		fmt.Sprintf("The same is found of %s of NodePool %s beside the %d told of one by one (%s): %s.", plural(len(rest), "other subject"), p.pool.Name, len(told), entry.Title, some(names)))
+	for _, r := range rest[:min(len(rest), mostNamed)] {
+		if len(r.Because) == 0 {
+			continue
+		}
+		e := r.Because[0]
+		e.Value, e.Means = cut(e.Value, 200), cut(r.Summary, 300)
+		f.Because = append(f.Because, e)
+	}
+	f.Remedies = []report.Remedy{{Summary: "Ask for one of them to see what holds it and what would lift it.", Command: "kubectl noderes explain node " + shellWord(names[0])}}
+	return f
+}
+
+// cut is a text that a stranger could have made long.
+func cut(text string, most int) string {
+	r := []rune(text)
+	if len(r) <= most {
+		return text
+	}
+	return string(r[:most]) + "…"
+}

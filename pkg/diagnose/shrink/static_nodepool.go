@@ -1,0 +1,49 @@
+package shrink
+
+import (
+	"fmt"
+
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/report"
+)
+
+// staticNodePool: a pool of a fixed number of nodes is neither emptied nor
+// consolidated; only spec.replicas shrinks it (Karpenter 1.14,
+// pkg/controllers/static).
+func staticNodePool(p *poolCase) []report.Finding {
+	if !p.static() {
+		return nil
+	}
+	s := disruption.StaticOf(p.pool, p.karpenter.Nodes)
+	f := report.NewFinding(report.StaticNodePool, report.Proven, p.subject(),
+		fmt.Sprintf("NodePool %s is static: spec.replicas is %d with %s running, and neither Emptiness nor consolidation ever removes one of them.", p.pool.Name, s.Replicas, plural(s.Running, "node")),
+		p.field("spec.replicas", fmt.Sprint(s.Replicas), "how many nodes Karpenter keeps; consolidationPolicy and consolidateAfter count for nothing beside it"))
+	f.Arithmetic = fmt.Sprintf("%d running + %d awaiting replacements - %d replicas: surplus %d, which goes at once and asks no budget", s.Running, s.Pending, s.Replicas, s.Surplus())
+	fewer := max(s.Replicas-1, 0)
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, fewer)
+	f.Remedies = []report.Remedy{{
+		Summary: fmt.Sprintf("Lower spec.replicas, to %d for one node less.", fewer),
+		Command: p.mergeCommand(patch), Patch: patch,
+		Effect:  fmt.Sprintf("a surplus of %d", max(0, int64(s.Running+s.Pending)-fewer)),
+		Caution: "The surplus is deleted at once, whatever the budgets say; which nodes go is Karpenter's choice.",
+	}}
+	return []report.Finding{f}
+}
+
+// static: the pool has a fixed number of nodes, in a version that knows of such.
+func (p *poolCase) static() bool { return p.pool.IsStatic() && p.version.rules.StaticPools }
+
+// mergeCommand applies a merge patch to the pool.
+func (p *poolCase) mergeCommand(patch string) string {
+	return "kubectl patch nodepools.karpenter.sh " + shellWord(p.pool.Name) + " --type=merge -p " + shellWord(patch)
+}
+
+// ofPool lets a rule of pools speak in the report of a node.
+func ofPool(find func(*poolCase) []report.Finding) func(*nodeCase) []report.Finding {
+	return func(n *nodeCase) []report.Finding {
+		if n.pool == nil || !n.node.Managed() {
+			return nil
+		}
+		return find(n.pool)
+	}
+}
