@@ -41,6 +41,16 @@ func (s *Snapshot) DaemonSets() ([]appsv1.DaemonSet, error) { return s.daemonSet
 // [Snapshot.Pods].
 func (s *Snapshot) PodDisruptionBudgets() ([]policyv1.PodDisruptionBudget, error) { return s.pdbs() }
 
+// PersistentVolumes are the items of cluster/persistentvolumes.json, see
+// [Snapshot.Pods].
+func (s *Snapshot) PersistentVolumes() ([]corev1.PersistentVolume, error) { return s.volumes() }
+
+// PersistentVolumeClaims are the items of cluster/persistentvolumeclaims.json,
+// see [Snapshot.Pods].
+func (s *Snapshot) PersistentVolumeClaims() ([]corev1.PersistentVolumeClaim, error) {
+	return s.claims()
+}
+
 // CustomList is the file of a custom resource, such as
 // "nodepools.karpenter.sh": a List whose items are for the caller to decode.
 // It is bounded like every other list, and no quantity in it is endless.

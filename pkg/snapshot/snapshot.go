@@ -41,6 +41,8 @@ type Snapshot struct {
 	deployments func() ([]appsv1.Deployment, error)
 	daemonSets  func() ([]appsv1.DaemonSet, error)
 	pdbs        func() ([]policyv1.PodDisruptionBudget, error)
+	volumes     func() ([]corev1.PersistentVolume, error)
+	claims      func() ([]corev1.PersistentVolumeClaim, error)
 	nodeNames   func() []string
 
 	mu    sync.Mutex
@@ -120,6 +122,8 @@ func newSnapshot(t tree, lim limits) (*Snapshot, error) {
 	s.deployments = objects[appsv1.Deployment](s, "deployments", appsv1.SchemeGroupVersion, "Deployment")
 	s.daemonSets = objects[appsv1.DaemonSet](s, "daemonsets", appsv1.SchemeGroupVersion, "DaemonSet")
 	s.pdbs = objects[policyv1.PodDisruptionBudget](s, "poddisruptionbudgets", policyv1.SchemeGroupVersion, "PodDisruptionBudget")
+	s.volumes = objects[corev1.PersistentVolume](s, "persistentvolumes", corev1.SchemeGroupVersion, "PersistentVolume")
+	s.claims = objects[corev1.PersistentVolumeClaim](s, "persistentvolumeclaims", corev1.SchemeGroupVersion, "PersistentVolumeClaim")
 	s.nodeNames = sync.OnceValue(s.listNodeNames)
 	return s, nil
 }

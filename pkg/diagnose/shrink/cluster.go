@@ -17,6 +17,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/placement"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -68,6 +69,7 @@ type Cluster struct {
 	eventsOf   map[[2]string][]int          // indexes of events, by kind and name
 	nominated  map[string][]corev1.Event
 	nodeCases  map[*disruption.Node]*nodeCase
+	planner    *placement.Planner // nil: not asked for yet
 }
 
 // Read takes a snapshot as it is at a moment. Objects that are missing leave a
