@@ -129,43 +129,46 @@ const (
 // Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
 // from removing a node, and what goes on all the same.
 const (
-	AlreadyDisrupting       Code = "already-disrupting"
-	StaticNodePool          Code = "static-nodepool"
-	ConsolidationNever      Code = "consolidation-never"
-	PolicyWhenEmpty         Code = "policy-when-empty"
-	NodeClaimNotInitialized Code = "nodeclaim-not-initialized"
-	NodeNominated           Code = "node-nominated"
-	NodePoolNotFound        Code = "nodepool-not-found"
-	MissingPriceLabels      Code = "missing-price-labels"
-	NodeDoNotDisrupt        Code = "node-do-not-disrupt"
-	PodDoNotDisrupt         Code = "pod-do-not-disrupt"
-	PDBBlocks               Code = "pdb-blocks"
-	SeveralPDBs             Code = "several-pdbs"
-	ConsolidateAfterRunning Code = "consolidate-after-running"
-	BudgetZeroNow           Code = "budget-zero-now"
-	BudgetUsedUp            Code = "budget-used-up"
-	BudgetZeroAlways        Code = "budget-zero-always"
-	BudgetInvalid           Code = "budget-invalid"
-	BudgetNeverFires        Code = "budget-never-fires"
-	BudgetInert             Code = "budget-inert"
-	BudgetWithoutReasons    Code = "budget-without-reasons"
-	BudgetDefaultReplaced   Code = "budget-default-replaced"
-	BudgetOneBarsMultiNode  Code = "budget-one-bars-multi-node"
-	BudgetLocalTime         Code = "budget-local-time"
-	BalancedScoreBelow      Code = "balanced-score-below"
-	NoCheaperReplacement    Code = "no-cheaper-replacement"
-	SpotToSpotBarred        Code = "spot-to-spot-barred"
-	PriceUnknown            Code = "price-unknown"
-	DriftQueued             Code = "drift-queued"
-	ExpiryIgnoresBudget     Code = "expiry-ignores-budget"
-	RepairIgnoresBudget     Code = "repair-ignores-budget"
-	DrainStuck              Code = "drain-stuck"
-	NodePoolLimitReached    Code = "nodepool-limit-reached"
-	PodEventNotRecorded     Code = "pod-event-not-recorded"
-	DoNotDisruptIgnored     Code = "do-not-disrupt-ignored"
-	BarePodLost             Code = "bare-pod-lost"
-	KarpenterUnsynced       Code = "karpenter-unsynced"
-	BudgetsOpen             Code = "budgets-open"
+	AlreadyDisrupting        Code = "already-disrupting"
+	StaticNodePool           Code = "static-nodepool"
+	ConsolidationNever       Code = "consolidation-never"
+	PolicyWhenEmpty          Code = "policy-when-empty"
+	NodeClaimNotInitialized  Code = "nodeclaim-not-initialized"
+	NodeNominated            Code = "node-nominated"
+	NodePoolNotFound         Code = "nodepool-not-found"
+	MissingPriceLabels       Code = "missing-price-labels"
+	NodeDoNotDisrupt         Code = "node-do-not-disrupt"
+	PodDoNotDisrupt          Code = "pod-do-not-disrupt"
+	PDBBlocks                Code = "pdb-blocks"
+	SeveralPDBs              Code = "several-pdbs"
+	ConsolidateAfterRunning  Code = "consolidate-after-running"
+	BudgetZeroNow            Code = "budget-zero-now"
+	BudgetUsedUp             Code = "budget-used-up"
+	BudgetZeroAlways         Code = "budget-zero-always"
+	BudgetInvalid            Code = "budget-invalid"
+	BudgetNeverFires         Code = "budget-never-fires"
+	BudgetInert              Code = "budget-inert"
+	BudgetWithoutReasons     Code = "budget-without-reasons"
+	BudgetDefaultReplaced    Code = "budget-default-replaced"
+	BudgetOneBarsMultiNode   Code = "budget-one-bars-multi-node"
+	BudgetLocalTime          Code = "budget-local-time"
+	BalancedScoreBelow       Code = "balanced-score-below"
+	NoCheaperReplacement     Code = "no-cheaper-replacement"
+	SpotToSpotBarred         Code = "spot-to-spot-barred"
+	PodsFitNowhere           Code = "pods-fit-nowhere"
+	VolumeZone               Code = "volume-zone"
+	PriceUnknown             Code = "price-unknown"
+	DriftQueued              Code = "drift-queued"
+	ExpiryIgnoresBudget      Code = "expiry-ignores-budget"
+	RepairIgnoresBudget      Code = "repair-ignores-budget"
+	DrainStuck               Code = "drain-stuck"
+	NodePoolLimitReached     Code = "nodepool-limit-reached"
+	PodEventNotRecorded      Code = "pod-event-not-recorded"
+	DoNotDisruptIgnored      Code = "do-not-disrupt-ignored"
+	BarePodLost              Code = "bare-pod-lost"
+	NeedsSeveralReplacements Code = "needs-several-replacements"
+	KarpenterUnsynced        Code = "karpenter-unsynced"
+	BudgetsOpen              Code = "budgets-open"
 )
 
 // Codes of no other group.
@@ -305,6 +308,8 @@ var catalogue = []Entry{
 	{BalancedScoreBelow, GroupShrinking, Info, "the policy Balanced finds the move too disruptive for what it saves"},
 	{NoCheaperReplacement, GroupShrinking, Info, "Karpenter found no cheaper node for the pods"},
 	{SpotToSpotBarred, GroupShrinking, Info, "one spot node is not replaced by another"},
+	{PodsFitNowhere, GroupShrinking, Warning, "a pod of the node fits on no other node, and no new one can be made for it"},
+	{VolumeZone, GroupShrinking, Warning, "a volume keeps a pod in a zone where no other node takes it"},
 	{PriceUnknown, GroupShrinking, Info, "what the node costs is not known"},
 	{DriftQueued, GroupShrinking, Info, "the node is drifted and waits to be replaced"},
 	{ExpiryIgnoresBudget, GroupShrinking, Info, "the node goes at its age limit, whatever the budgets say"},
@@ -314,6 +319,7 @@ var catalogue = []Entry{
 	{PodEventNotRecorded, GroupShrinking, Info, "a pod event restarted no clock: the node counts as quiet too early"},
 	{DoNotDisruptIgnored, GroupShrinking, Warning, "the value of an annotation protects nothing"},
 	{BarePodLost, GroupShrinking, Warning, "a pod without a controller goes with its node for good"},
+	{NeedsSeveralReplacements, GroupShrinking, Info, "the pods would need several new nodes"},
 	{KarpenterUnsynced, GroupShrinking, Critical, "a NodeClaim without an instance stops all disruption"},
 	{BudgetsOpen, GroupShrinking, Info, "the budgets stand in the way of no reason"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},

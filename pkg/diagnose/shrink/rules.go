@@ -36,6 +36,8 @@ var (
 		{codes: []report.Code{report.BalancedScoreBelow}, find: balancedScoreBelow},
 		{codes: []report.Code{report.NoCheaperReplacement}, find: noCheaperReplacement},
 		{codes: []report.Code{report.SpotToSpotBarred}, find: spotToSpotBarred},
+		{codes: []report.Code{report.PodsFitNowhere}, find: podsFitNowhere},
+		{codes: []report.Code{report.VolumeZone}, find: volumeZone},
 		{codes: []report.Code{report.PriceUnknown}, find: priceUnknown},
 		{codes: []report.Code{report.DriftQueued}, find: driftQueued},
 		{codes: []report.Code{report.ExpiryIgnoresBudget}, find: expiryIgnoresBudget},
@@ -45,6 +47,7 @@ var (
 		{codes: []report.Code{report.PodEventNotRecorded}, find: podEventNotRecorded},
 		{codes: []report.Code{report.DoNotDisruptIgnored}, find: doNotDisruptIgnored},
 		{codes: []report.Code{report.BarePodLost}, find: barePodLost},
+		{codes: []report.Code{report.NeedsSeveralReplacements}, find: needsSeveralReplacements},
 		{codes: []report.Code{report.KarpenterUnsynced}, find: nodeUnsynced},
 	}
 	poolRules = []rule[*poolCase]{

@@ -36,6 +36,8 @@ type world struct {
 	Events      []corev1.Event
 	DaemonSets  []appsv1.DaemonSet
 	Deployments []appsv1.Deployment
+	Volumes     []corev1.PersistentVolume
+	Claimed     []corev1.PersistentVolumeClaim
 	// files are others of the bundle, by path.
 	files map[string]string
 }
@@ -43,7 +45,8 @@ type world struct {
 // newWorld has nothing in it, and was asked for all of it.
 func newWorld() *world {
 	return &world{Pools: []karpenter.NodePool{}, Claims: []karpenter.NodeClaim{}, Nodes: []corev1.Node{}, Pods: []corev1.Pod{},
-		PDBs: []policyv1.PodDisruptionBudget{}, Events: []corev1.Event{}, DaemonSets: []appsv1.DaemonSet{}, Deployments: []appsv1.Deployment{}, files: map[string]string{}}
+		PDBs: []policyv1.PodDisruptionBudget{}, Events: []corev1.Event{}, DaemonSets: []appsv1.DaemonSet{}, Deployments: []appsv1.Deployment{},
+		Volumes: []corev1.PersistentVolume{}, Claimed: []corev1.PersistentVolumeClaim{}, files: map[string]string{}}
 }
 
 // pool adds a NodePool that consolidates after 30 s without any limit.
@@ -135,6 +138,8 @@ func (w *world) open(t testing.TB) *snapshot.Snapshot {
 	list(t, files, "events", w.Events)
 	list(t, files, "daemonsets", w.DaemonSets)
 	list(t, files, "deployments", w.Deployments)
+	list(t, files, "persistentvolumes", w.Volumes)
+	list(t, files, "persistentvolumeclaims", w.Claimed)
 	s, err := snapshot.FromFS(files)
 	if err != nil {
 		t.Fatal(err)

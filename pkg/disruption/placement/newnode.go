@@ -30,6 +30,7 @@ const (
 	BarNotReady     Bar = "it is not ready"
 	BarTaints       Bar = "the pod does not tolerate its taints"
 	BarRequirements Bar = "its labels and requirements exclude what the pod's node selector or affinity asks for"
+	BarZone         Bar = "its zones are not those of a volume of the pod"
 	BarLimits       Bar = "its limits leave too little"
 )
 
@@ -43,6 +44,7 @@ type BarredPool struct {
 	Limit, Used, Left, Need int64
 	Taint                   *corev1.Taint // of BarTaints
 	Label                   string        // of BarRequirements
+	Volume                  string        // of BarZone
 }
 
 // pool is a NodePool as a maker of nodes.
@@ -145,7 +147,14 @@ func (p *Planner) barred(of *pool, s *shape, n *disruption.Node) (BarredPool, bo
 		b.Bar = BarRequirements
 		return b, true
 	}
-	return b, p.exceeds(&b, of, s, n)
+	for _, z := range s.zones {
+		if !slices.ContainsFunc(z.anyOf, of.reaches) {
+			b.Bar, b.Volume = BarZone, z.Volume
+			return b, true
+		}
+	}
+	barred := p.exceeds(&b, of, s, n)
+	return b, barred
 }
 
 // exceeds: no instance type is taken that has more of any limited resource than the limit leaves
@@ -177,6 +186,16 @@ func (p *Planner) exceeds(b *BarredPool, of *pool, s *shape, n *disruption.Node)
 		}
 	}
 	return false
+}
+
+// reaches reports whether a node of the pool may be in the zones, as far as the usual labels name them.
+func (of *pool) reaches(term zoneTerm) bool {
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone} {
+		if values := term[key]; len(values) > 0 && !of.admits(key, values) {
+			return false
+		}
+	}
+	return true
 }
 
 // excludes is the first label by which no node of the pool is what the class asks for, "" where one may be.

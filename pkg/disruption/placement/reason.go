@@ -19,8 +19,11 @@ type Reason struct {
 	// the pods that stay request.
 	Resource                      corev1.ResourceName
 	Need, Free, Allocatable, Used int64
-	Taint                         *corev1.Taint // of Taints
-	Port                          int32         // of HostPorts
+	// Enough: the example would take the pod if it requested no more than Free of it.
+	Enough bool
+
+	Taint *corev1.Taint // of Taints
+	Port  int32         // of HostPorts
 	// Label and Value are what the pod's node selector asks for, of NodeAffinity; "" where it is its affinity.
 	Label, Value string
 	// Volume, its Claim (namespace/name) and Zones, of VolumeZone.
@@ -73,6 +76,12 @@ func (p *Planner) reason(s *shape, t *target, check Check) Reason {
 	case Resources:
 		i := t.lacks(s.need.least)
 		r.Resource, r.Need, r.Free, r.Allocatable, r.Used = p.names[i], s.need.least.at(i), t.free(i), t.allocatable.at(i), t.used.at(i)
+		if r.Free > 0 {
+			less := *s
+			less.need.least = slices.Clone(s.need.least)
+			less.need.least[i] = r.Free
+			r.Enough = p.check(&less, t) == Fits
+		}
 	case NodeAffinity:
 		for key, value := range s.selector {
 			if t.labels.Labels[key] != value && (r.Label == "" || key < r.Label) {
