@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist clean
+.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -108,6 +108,10 @@ generate:
 ## dist: archives for every platform, checksums and the krew manifest
 dist:
 	$(GO) run ./hack/dist -version '$(VERSION)' -date '$(DATE)' -ldflags '$(LDFLAGS)' -only '$(ONLY)'
+
+## krew: dist, then install it with krew itself and run it through kubectl; needs git
+krew: dist
+	cd test/krew && $(GO) test -count=1 -timeout 10m -v .
 
 clean:
 	rm -rf bin dist

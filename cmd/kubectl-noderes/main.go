@@ -13,5 +13,5 @@ import (
 
 func main() {
 	// A signal ends the process at once: there is nothing to put in order.
-	os.Exit(cli.Main(context.Background(), os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
+	os.Exit(cli.Main(context.Background(), cli.Words(os.Args), genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 }

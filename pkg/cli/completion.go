@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,15 +12,34 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 )
 
+// completer is the executable that kubectl asks for the plugin's completions.
+const completer = "kubectl_complete-noderes"
+
 const completionNote = `
 kubectl asks a plugin for completions by an executable called
 kubectl_complete-noderes on the PATH, which it runs with the words typed so far.
-The release archives hold it beside the binary; a plugin manager links only the
-binary, so copy it to a folder of the PATH, or write it:
+The plugin is that executable when it is called by that name. krew links only
+the plugin, so after an installation by krew one link is to be made by hand; it
+stays right when the plugin is upgraded, and is of no effect without it:
 
-	#!/bin/sh
-	exec kubectl-noderes __complete "$@"
+	cd "${KREW_ROOT:-$HOME/.krew}/bin" && ln -s kubectl-noderes kubectl_complete-noderes
+
+Without krew put the script kubectl_complete-noderes of the release archive
+beside the plugin, or make the same link there. On Windows copy
+kubectl-noderes.exe to kubectl_complete-noderes.exe in a folder of the PATH.
 `
+
+// Words are the words of the command line, argv without the program. By the
+// completer's name they are a request for completions.
+func Words(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	if strings.TrimSuffix(filepath.Base(argv[0]), ".exe") == completer {
+		return append([]string{cobra.ShellCompRequestCmd}, argv[1:]...)
+	}
+	return argv[1:]
+}
 
 // addCompletion adds cobra's completion command, and how kubectl uses it.
 func addCompletion(root *cobra.Command) {
