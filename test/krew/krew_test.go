@@ -66,7 +66,6 @@ func TestKrew(t *testing.T) {
 		}
 		w.works(updated.version)
 		w.gone()
-		w.run("kubectl", "krew", "index", "remove", "local")
 	})
 
 	t.Run("archive", func(t *testing.T) {
@@ -83,6 +82,12 @@ func TestKrew(t *testing.T) {
 			t.Errorf("another archive than the manifest's was installed: %v\n%s", err, stderr)
 		}
 	})
+
+	// krew refuses to uninstall while it has no index, so this comes last.
+	w.run("kubectl", "krew", "index", "remove", "local")
+	if exists(filepath.Join(w.root, "index", "local")) {
+		t.Error("the index is left")
+	}
 }
 
 // on makes failures those of a subtest.
