@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew clean
+.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew krew-test clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -110,7 +110,10 @@ dist:
 	$(GO) run ./hack/dist -version '$(VERSION)' -date '$(DATE)' -ldflags '$(LDFLAGS)' -only '$(ONLY)'
 
 ## krew: dist, then install it with krew itself and run it through kubectl; needs git
-krew: dist
+krew: dist krew-test
+
+## krew-test: the same for what dist has written
+krew-test:
 	cd test/krew && $(GO) test -count=1 -timeout 10m -v .
 
 clean:

@@ -76,12 +76,7 @@ func (r release) served(t *testing.T, server string) string {
 func (r release) next(t *testing.T, ctx context.Context, version string) release {
 	t.Helper()
 	next := release{dir: t.TempDir(), version: version, sums: map[string]string{}}
-	cmd := exec.CommandContext(ctx, "go", "run", "./hack/dist", "-version", version, "-date", "2026-01-02T03:04:05Z", "-out", next.dir,
-		"-only", runtime.GOOS+"_"+runtime.GOARCH, "-ldflags", "-s -w -X github.com/noderes/kubectl-noderes/pkg/cli.version="+version)
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	makeArchive(t, ctx, "../..", next)
 	text := strings.ReplaceAll(string(r.manifest), r.version, version)
 	for name, sum := range r.sums {
 		renamed := strings.ReplaceAll(name, r.version, version)
@@ -92,6 +87,48 @@ func (r release) next(t *testing.T, ctx context.Context, version string) release
 	}
 	next.manifest = []byte(text)
 	return next
+}
+
+// makeArchive makes the release's archive for this platform of the source at dir.
+func makeArchive(t *testing.T, ctx context.Context, dir string, r release) {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, "go", "run", "./hack/dist", "-version", r.version, "-date", "2026-01-02T03:04:05Z", "-out", r.dir,
+		"-only", runtime.GOOS+"_"+runtime.GOARCH, "-ldflags", "-s -w -X github.com/noderes/kubectl-noderes/pkg/cli.version="+r.version)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestReproducible: the same source elsewhere, without its repository, gives the
+// same archive.
+func TestReproducible(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SKIPPED: archives of Windows are zip files")
+	}
+	readRelease(t, dist) // or skip
+	source := t.TempDir()
+	for _, name := range []string{"cmd", "hack", "pkg"} {
+		if err := os.CopyFS(filepath.Join(source, name), os.DirFS(filepath.Join("../..", name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum", "LICENSE"} {
+		data, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(source, name), string(data))
+	}
+	var sums []string
+	for _, dir := range []string{"../..", source} {
+		r := release{dir: t.TempDir(), version: "v99.0.1"}
+		makeArchive(t, t.Context(), dir, r)
+		sums = append(sums, fileSum(t, filepath.Join(r.dir, r.archive())))
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two archives of the same source: %q", sums)
+	}
 }
 
 func fileSum(t *testing.T, path string) string {
