@@ -52,9 +52,10 @@ conformance-all:
 		(cd test/kubelet-$$version && $(GO) run . -n $(SCENARIOS) -seed $(SEED)) || exit 1; \
 	done
 
-## conformance-karpenter: the replay of its disruption rules and Karpenter 1.14 on SCENARIOS random scenarios
+## conformance-karpenter: the replay of its disruption rules and Karpenter 1.14 on SCENARIOS random scenarios, and where pods could go
 conformance-karpenter:
 	cd test/karpenter && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
+	cd test/karpenter && $(GO) run . -placement -n $(SCENARIOS) -seed $(SEED)
 
 ## integration: the tests against a real control plane of Kubernetes 1.37, whose nodes and pods kwok keeps alive
 integration: integration-build

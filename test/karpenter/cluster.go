@@ -62,6 +62,11 @@ func newCluster(s *scenario.Scenario, now time.Time, pools map[string]*v1.NodePo
 	if err != nil {
 		return nil, err
 	}
+	return startCluster(s, objects, now, pools, instanceTypes(s))
+}
+
+// startCluster brings objects of a scenario's nodes into the real code's state; more are others that its API server holds.
+func startCluster(s *scenario.Scenario, objects scenario.Objects, now time.Time, pools map[string]*v1.NodePool, types []*cloudprovider.InstanceType, more ...client.Object) (*cluster, error) {
 	c := &cluster{clock: clocktesting.NewFakeClock(now), provider: fake.NewCloudProvider(), pools: pools}
 	gates := options.DefaultFeatureGates()
 	gates.StaticCapacity = true
@@ -73,8 +78,8 @@ func newCluster(s *scenario.Scenario, now time.Time, pools map[string]*v1.NodePo
 	if err != nil {
 		return nil, err
 	}
-	c.kube = c.apiServer(objects, claims)
-	c.provider.InstanceTypes = instanceTypes(s)
+	c.kube = c.apiServer(objects, claims, more...)
+	c.provider.InstanceTypes = types
 	c.state = state.NewCluster(c.clock, c.kube, c.provider)
 	c.prov = provisioning.NewProvisioner(c.kube, silent{}, c.provider, c.state, c.clock, nil, nil)
 	c.queue = disruption.NewQueue(c.kube, silent{}, c.state, c.clock, c.prov)
@@ -84,8 +89,8 @@ func newCluster(s *scenario.Scenario, now time.Time, pools map[string]*v1.NodePo
 
 // apiServer holds the objects, and the pools just as they were decoded: written out again, an empty list of reasons would be lost,
 // which the real API server keeps.
-func (c *cluster) apiServer(objects scenario.Objects, claims []*v1.NodeClaim) client.Client {
-	var all []client.Object
+func (c *cluster) apiServer(objects scenario.Objects, claims []*v1.NodeClaim, more ...client.Object) client.Client {
+	all := slices.Clone(more)
 	for _, pool := range c.pools {
 		all = append(all, pool.DeepCopy())
 	}
@@ -116,6 +121,13 @@ func (c *cluster) apiServer(objects scenario.Objects, claims []*v1.NodeClaim) cl
 		WithIndex(&storagev1.VolumeAttachment{}, "spec.nodeName", field(func(o client.Object) string { return o.(*storagev1.VolumeAttachment).Spec.NodeName })).
 		Build()
 	return interceptor.NewClient(base, interceptor.Funcs{
+		// The real code asks for volumes with a namespace, which an API server ignores.
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if _, ok := o.(*corev1.PersistentVolume); ok {
+				key.Namespace = ""
+			}
+			return w.Get(ctx, key, o, opts...)
+		},
 		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			if err := w.List(ctx, list, opts...); err != nil {
 				return err

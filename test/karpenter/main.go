@@ -24,6 +24,7 @@ func main() {
 	record := flag.Bool("record", false, "print each scenario with the real code's result instead of comparing")
 	timed := flag.Bool("bench", false, "time the evaluation of budgets against the real code's")
 	stdin := flag.Bool("stdin", false, "take scenarios from standard input, one for each line, instead of random ones")
+	places := flag.Bool("placement", false, "compare instead where pods could go: what is proven and planned against the real simulation, on random clusters")
 	flag.Parse()
 	klog.SetLogger(logr.Discard())
 	if *timed {
@@ -35,6 +36,17 @@ func main() {
 	}
 	if *seed == 0 {
 		*seed = time.Now().UnixNano()
+	}
+	if *places {
+		fmt.Printf("seed %d\n", *seed)
+		failed, err := comparePlaces(*seed, *n, os.Stdout)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		if err != nil || failed {
+			os.Exit(1)
+		}
+		return
 	}
 	crd, err := nodePoolCRD()
 	if err != nil {

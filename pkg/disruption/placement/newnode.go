@@ -191,7 +191,7 @@ func (p *Planner) exceeds(b *BarredPool, of *pool, s *shape, n *disruption.Node)
 // reaches reports whether a node of the pool may be in the zones, as far as the usual labels name them.
 func (of *pool) reaches(term zoneTerm) bool {
 	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone} {
-		if values := term[key]; len(values) > 0 && !of.admits(key, values) {
+		if values := term[key]; len(values) > 0 && !of.admits(key, values, nil) {
 			return false
 		}
 	}
@@ -206,7 +206,7 @@ func (of *pool) excludes(c *class) string {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		if !of.admits(key, []string{c.selector[key]}) {
+		if !of.admits(key, []string{c.selector[key]}, c.vague) {
 			return key
 		}
 	}
@@ -217,7 +217,7 @@ func (of *pool) excludes(c *class) string {
 	for _, term := range c.terms {
 		label = ""
 		for _, e := range term.MatchExpressions {
-			if e.Operator == corev1.NodeSelectorOpIn && !of.admits(e.Key, e.Values) {
+			if e.Operator == corev1.NodeSelectorOpIn && !of.admits(e.Key, e.Values, c.vague) {
 				label = e.Key
 				break
 			}
@@ -230,8 +230,9 @@ func (of *pool) excludes(c *class) string {
 }
 
 // admits reports whether a node of the pool may carry one of the values. The pool's own labels have one value; of a requirement only
-// the lists count. A label that neither names has no value, if its name is not one that providers give: those have a domain.
-func (of *pool) admits(key string, values []string) bool {
+// the lists count. A label that neither names has no value, if it is not vague and its name is not one that providers give: those have a
+// domain.
+func (of *pool) admits(key string, values []string, vague map[string]bool) bool {
 	if stable, ok := stableLabels[key]; ok {
 		key = stable
 	}
@@ -265,5 +266,5 @@ func (of *pool) admits(key string, values []string) bool {
 			}
 		}
 	}
-	return known || strings.Contains(key, "/")
+	return known || vague[key] || strings.Contains(key, "/")
 }

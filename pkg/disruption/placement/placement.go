@@ -129,6 +129,7 @@ type Planner struct {
 
 	targets []*target // in the order in which Karpenter tries them: initialized ones first, by name
 	kept    kept
+	vague   map[string]bool
 	volumes volumes
 	pools   []*pool
 
@@ -165,12 +166,19 @@ func New(cluster *disruption.Cluster, known Known) *Planner {
 	}
 	p.reserveDaemonSets()
 	p.kept = newKept(p.eachPod)
+	p.vague = vagueLabels(p.eachPod)
 	p.others = p.needingPlaces()
 	p.readPools()
 	return p
 }
 
+// eachPod is every pod, with a node or without.
 func (p *Planner) eachPod(yield func(*corev1.Pod) bool) {
+	for _, pod := range p.known.Pending {
+		if !yield(pod) {
+			return
+		}
+	}
 	for _, n := range p.cluster.Nodes {
 		for _, pod := range n.Pods {
 			if !yield(pod) {

@@ -3,6 +3,7 @@ package placement
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -30,7 +31,9 @@ type class struct {
 	strict nodeaffinity.RequiredNodeAffinity
 	first  *nodeaffinity.NodeSelector
 	terms  []corev1.NodeSelectorTerm
-	said   []verdict // by place
+	// vague are labels of Planner.vague that it asks for.
+	vague map[string]bool
+	said  []verdict // by place
 }
 
 // verdict is what a node says to a class.
@@ -98,6 +101,14 @@ func (p *Planner) classOf(pod *corev1.Pod) *class {
 		c.unread = errs[0] != nil || errs[1] != nil
 	}
 	c.unread = c.unread || err != nil
+	for key := range p.vague {
+		if _, selects := c.selector[key]; selects || slices.ContainsFunc(c.terms, func(t corev1.NodeSelectorTerm) bool { return asksFor(t, key) }) {
+			if c.vague == nil {
+				c.vague = map[string]bool{}
+			}
+			c.vague[key] = true
+		}
+	}
 	p.classes[string(text)] = c
 	return c
 }
@@ -121,7 +132,7 @@ func (c *class) ask(t *target) verdict {
 		return v
 	}
 	taints := t.node.Node.Spec.Taints
-	v := verdict{asked: true, taints: untolerated(taints, c.tolerations, false) != nil, affinity: !c.unread && !t.ambiguous && !c.selects(t)}
+	v := verdict{asked: true, taints: untolerated(taints, c.tolerations, false) != nil, affinity: !c.unread && !t.ambiguous && !c.admits(t)}
 	if !v.taints && !v.affinity && !c.unread && !t.ambiguous {
 		match, err := c.strict.Match(t.node.Node)
 		v.strict = err == nil && match && untolerated(taints, c.tolerations, true) == nil && (c.first == nil || c.first.Match(t.labels))
@@ -130,13 +141,35 @@ func (c *class) ask(t *target) verdict {
 	return v
 }
 
-func (c *class) selects(t *target) bool {
+// admits reports whether the node has the labels, or lacks only vague ones.
+func (c *class) admits(t *target) bool {
 	for key, value := range c.selector {
-		if t.labels.Labels[key] != value {
+		if has, ok := t.labels.Labels[key]; has != value && (ok || !c.vague[key]) {
 			return false
 		}
 	}
-	return c.loose == nil || c.loose.Match(t.labels)
+	if c.loose == nil || c.loose.Match(t.labels) {
+		return true
+	}
+	if len(c.vague) == 0 {
+		return false
+	}
+	for _, term := range c.terms {
+		var left []corev1.NodeSelectorRequirement
+		for _, e := range term.MatchExpressions {
+			if _, ok := t.labels.Labels[e.Key]; ok || !c.vague[e.Key] {
+				left = append(left, e)
+			}
+		}
+		if len(left) == 0 {
+			return len(term.MatchExpressions) > 0
+		}
+		s, err := nodeaffinity.NewNodeSelector(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: left}}})
+		if err != nil || s.Match(t.labels) {
+			return true
+		}
+	}
+	return false
 }
 
 // checks are what each target says to the shape.

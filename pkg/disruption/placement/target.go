@@ -129,8 +129,9 @@ type daemon struct {
 	most        vector
 }
 
-// reserveDaemonSets keeps room on each target for the DaemonSets that would run there, less what pods of DaemonSets use there already.
-// Without the list of DaemonSets every one that has a pod anywhere counts for every node, with the most that a pod of it requests.
+// reserveDaemonSets keeps room on each target for the DaemonSets that would run there, less what pods of DaemonSets use there already:
+// for each the most that its template or a pod of it requests. One that is not in the list, or where the list is not known, counts for
+// every node.
 func (p *Planner) reserveDaemonSets() {
 	daemons := p.daemons()
 	for _, t := range p.targets {
@@ -143,7 +144,9 @@ func (p *Planner) reserveDaemonSets() {
 				if untolerated(t.node.Node.Spec.Taints, d.tolerations, false) != nil {
 					continue
 				}
-				if match, err := d.selector.Match(t.node.Node); err == nil && !match {
+				match, err := d.selector.Match(t.node.Node)
+				alias, aliasErr := d.selector.Match(t.labels)
+				if !match && !alias && err == nil && aliasErr == nil {
 					continue
 				}
 			}
@@ -162,27 +165,27 @@ func (p *Planner) reserveDaemonSets() {
 
 func (p *Planner) daemons() []daemon {
 	var out []daemon
+	of := map[string]int{}
 	if p.known.DaemonSets != nil {
 		for i := range *p.known.DaemonSets {
-			pod := &corev1.Pod{Spec: (*p.known.DaemonSets)[i].Spec.Template.Spec}
+			d := &(*p.known.DaemonSets)[i]
+			pod := &corev1.Pod{Spec: d.Spec.Template.Spec}
+			of[d.Namespace+"/"+d.Name] = len(out)
 			out = append(out, daemon{tolerations: pod.Spec.Tolerations, selector: nodeaffinity.GetRequiredNodeAffinity(pod), most: p.needOf(pod).most})
 		}
-		return out
 	}
-	of := map[string]int{}
-	for _, n := range p.cluster.Nodes {
-		for _, pod := range n.Pods {
-			if !disruption.IsDaemonSetPod(pod) || isTerminal(pod) {
+	for pod := range p.eachPod {
+		if !disruption.IsDaemonSetPod(pod) || isTerminal(pod) {
+			continue
+		}
+		for _, owner := range pod.OwnerReferences {
+			if owner.Kind != "DaemonSet" {
 				continue
 			}
-			key := pod.Namespace
-			for _, owner := range pod.OwnerReferences {
-				key += "/" + owner.Name
-			}
-			i, known := of[key]
+			i, known := of[pod.Namespace+"/"+owner.Name]
 			if !known {
 				i = len(out)
-				of[key] = i
+				of[pod.Namespace+"/"+owner.Name] = i
 				out = append(out, daemon{anywhere: true})
 			}
 			for r, amount := range p.needOf(pod).most {
