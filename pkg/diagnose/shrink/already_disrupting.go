@@ -45,14 +45,13 @@ func alreadyDisrupting(n *nodeCase) []report.Finding {
 
 // drainStage says what the deletion waits for.
 func (n *nodeCase) drainStage(d disruption.Drain) string {
-	switch d.Stage {
-	case disruption.DrainVolumes:
-		return "its pods are gone, its volumes are being detached"
-	case disruption.DrainInstance:
+	switch {
+	case d.Stage == disruption.DrainInstance:
 		return "it is drained, its instance is being terminated"
-	}
-	if n.podsErr != nil {
+	case n.podsErr != nil:
 		return "what it still waits for is not known without the pods"
+	case d.Stage == disruption.DrainVolumes:
+		return "its pods are gone, its volumes are being detached"
 	}
 	var names []string
 	for _, w := range d.Waiting {

@@ -35,7 +35,7 @@ func barePodLost(n *nodeCase) []report.Finding {
 		return nil
 	}
 	f := report.NewFinding(report.BarePodLost, report.Proven, n.subject(),
-		fmt.Sprintf("%s on %s without a controller would be lost with the node, and does not keep it: %s.", plural(len(names), "pod"), n.title(), some(names)), because...)
+		fmt.Sprintf("%s on %s without a controller would be lost with the node: %s; the lack of one keeps no node of Karpenter's.", plural(len(names), "pod"), n.title(), some(names)), because...)
 	f.Remedies = remedies
 	return []report.Finding{f}
 }

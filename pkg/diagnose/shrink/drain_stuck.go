@@ -2,6 +2,7 @@ package shrink
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,11 @@ func drainStuck(n *nodeCase) []report.Finding {
 	var remedies []report.Remedy
 	for _, w := range drain.Waiting {
 		for _, b := range w.Holds {
-			if !w.Turn || n.passes(b) && age < passingHold {
+			if !w.Turn || n.passes(b) && age < passingHold || n.evictable(w.Pod, b) {
+				continue
+			}
+			// From then on nothing holds it.
+			if !w.DeletedAt.IsZero() && !w.DeletedAt.After(n.at) {
 				continue
 			}
 			by, evidence, remedy := n.hold(w.Pod, b)
@@ -84,6 +89,27 @@ func (n *nodeCase) passes(b disruption.Blocker) bool {
 	}
 	pdb := n.pdbNamed(b.PDBs[0].Namespace, b.PDBs[0].Name)
 	return pdb != nil && !disruption.FullyBlocks(pdb) && pdb.Status.DesiredHealthy < pdb.Status.ExpectedPods
+}
+
+// evictable: the API evicts the pod all the same. It asks no budget for one that
+// has not started, and lets one that is not ready go while as many others are
+// healthy as the budget wants (Kubernetes 1.37,
+// pkg/registry/core/pod/storage/eviction.go).
+func (n *nodeCase) evictable(pod *corev1.Pod, b disruption.Blocker) bool {
+	if b.Check == disruption.CheckPodDoNotDisrupt {
+		return false
+	}
+	if pod.Status.Phase == corev1.PodPending {
+		return true
+	}
+	ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	pdb := n.pdbNamed(b.PDBs[0].Namespace, b.PDBs[0].Name)
+	if ready || pdb == nil || len(n.karpenter.PDBs.Matching(pod)) > 1 {
+		return false
+	}
+	return alwaysAllow(pdb) || pdb.Status.DesiredHealthy > 0 && pdb.Status.CurrentHealthy >= pdb.Status.DesiredHealthy
 }
 
 // hold says what holds a pod that should be evicted, and how it is let go.

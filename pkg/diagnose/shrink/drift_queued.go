@@ -103,8 +103,14 @@ func (n *nodeCase) driftQueue() (text, sums string, because []report.Evidence) {
 			because = append(because, n.pool.field(fmt.Sprintf("spec.disruption.budgets[%d].nodes", i), n.pool.budgets.Budgets[i].Nodes, "decides for Drifted"))
 		}
 	}
+	if !n.pool.nodesKnown() {
+		return "what its budgets allow is not known without the nodes", "", because
+	}
 	if _, blocker := n.karpenter.Candidate(n.node, disruption.Eventual, n.at); blocker != nil {
 		return "first it has to get rid of what keeps it (" + cut(blocker.Text, 200) + ")", sums, because
+	}
+	if n.podsErr != nil || n.pdbsErr != nil {
+		return "whether a pod keeps it is not known", sums, because
 	}
 	switch {
 	case allowance.Err != nil:

@@ -64,7 +64,7 @@ func expiryIgnoresBudget(n *nodeCase) []report.Finding {
 // allowedAt is what the pool's budgets allow at a moment, for the nodes that it
 // has now, and whether that is 0 for every reason.
 func (n *nodeCase) allowedAt(at time.Time) (text string, closed bool) {
-	if n.pool == nil {
+	if n.pool == nil || !n.pool.nodesKnown() {
 		return "", false
 	}
 	var parts []string

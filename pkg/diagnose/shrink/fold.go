@@ -30,6 +30,9 @@ func (p *poolCase) ofNodes() []report.Finding {
 	var found []report.Finding
 	seen := map[string]bool{}
 	for _, node := range p.nodes {
+		if node.Node == nil && p.nodesErr != nil {
+			continue // of what is not known of it nothing follows
+		}
 		n := p.nodeOf(node)
 		n.missing()
 		for _, f := range apply(rules, n) {

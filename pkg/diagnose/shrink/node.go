@@ -23,6 +23,9 @@ type nodeCase struct {
 // object of it is not known.
 func (c *Cluster) Node(name string) []report.Finding {
 	for _, n := range c.karpenter.Nodes {
+		if n.Node == nil && c.nodesErr != nil {
+			continue
+		}
 		if n.Name() == name || n.Node != nil && n.Node.Name == name {
 			k := c.nodeOf(n)
 			k.missing()
@@ -95,7 +98,7 @@ func (n *nodeCase) missing() {
 
 // field is evidence from the node's API object.
 func (n *nodeCase) field(field, value, means string) report.Evidence {
-	return report.Evidence{Source: "api:nodes/" + n.node.Name(), Field: field, Value: value, Means: means}
+	return report.Evidence{Source: "api:nodes/" + n.subject().Name, Field: field, Value: value, Means: means}
 }
 
 func podField(p *corev1.Pod, field, value, means string) report.Evidence {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
@@ -31,12 +32,12 @@ func nodeNominated(n *nodeCase) []report.Finding {
 	var because []report.Evidence
 	confidence := report.Possible
 	var until time.Time
-	pods := 0
+	pods := map[types.NamespacedName]bool{}
 	for _, e := range n.nominations()[n.node.Node.Name] {
 		if !fresh(e) {
 			continue
 		}
-		pods++
+		pods[types.NamespacedName{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}] = true
 		confidence = report.Likely
 		if end := lastSeen(e).Add(window); end.After(until) {
 			until = end
@@ -56,8 +57,8 @@ func nodeNominated(n *nodeCase) []report.Finding {
 		return nil
 	}
 	what := "a pending pod"
-	if pods > 0 {
-		what = plural(pods, "pending pod")
+	if len(pods) > 0 {
+		what = plural(len(pods), "pending pod")
 	}
 	f := report.NewFinding(report.NodeNominated, confidence, n.subject(),
 		fmt.Sprintf("%s was nominated for %s a short time ago, which keeps it until %s at the latest, unless another pod is planned onto it.", n.title(), what, utc(until)), because...)

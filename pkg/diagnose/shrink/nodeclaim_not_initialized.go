@@ -68,11 +68,11 @@ func (n *nodeCase) leftTaints() []corev1.Taint {
 // awaits is what the objects themselves show to be missing.
 func (n *nodeCase) awaits() (held []string, because []report.Evidence) {
 	if n.node.Node == nil {
-		return []string{"no node has joined for it"}, []report.Evidence{n.claimField("status.nodeName", n.node.NodeClaim.Status.NodeName, "no Node has its providerID "+cut(n.node.NodeClaim.Status.ProviderID, 100))}
+		return []string{"no node has joined for it"}, []report.Evidence{n.claimField("status.nodeName", valueOr(n.node.NodeClaim.Status.NodeName, "(absent)"), "no Node has its providerID "+cut(n.node.NodeClaim.Status.ProviderID, 100))}
 	}
 	if !n.node.Registered() {
 		held = append(held, "the node's registration")
-		because = append(because, n.field("metadata.labels["+karpenter.RegisteredLabel+"]", n.node.Node.Labels[karpenter.RegisteredLabel], "Karpenter sets it to true once it has tied the node to its NodeClaim"))
+		because = append(because, n.field("metadata.labels["+karpenter.RegisteredLabel+"]", valueOr(n.node.Node.Labels[karpenter.RegisteredLabel], "(absent)"), "Karpenter sets it to true once it has tied the node to its NodeClaim"))
 	}
 	for _, t := range n.leftTaints() {
 		held = append(held, "the startup taint "+t.ToString())
@@ -80,7 +80,7 @@ func (n *nodeCase) awaits() (held []string, because []report.Evidence) {
 	}
 	if status := n.node.ReadyStatus(); status != corev1.ConditionTrue {
 		held = append(held, fmt.Sprintf("the node's condition Ready (%s)", valueOr(string(status), "absent")))
-		because = append(because, n.field("status.conditions[Ready]", string(status), "a node has to be ready once"))
+		because = append(because, n.field("status.conditions[Ready]", valueOr(string(status), "(absent)"), "a node has to be ready once"))
 	}
 	return held, because
 }

@@ -57,7 +57,11 @@ func podDoNotDisrupt(n *nodeCase) []report.Finding {
 	if forever == 0 {
 		ends = "this passes by itself at " + utc(last)
 	}
-	f := report.NewFinding(report.PodDoNotDisrupt, report.Proven, n.subject(),
+	confidence := report.Proven
+	if forever == 0 && n.version.text == "" {
+		confidence = report.Likely // durations are known from 1.13 on
+	}
+	f := report.NewFinding(report.PodDoNotDisrupt, confidence, n.subject(),
 		fmt.Sprintf("%s is kept by %s with karpenter.sh/do-not-disrupt: %s; %s.", n.title(), plural(len(texts), "pod"), some(texts), ends), because...)
 	if blockers[0].Forgiven {
 		f.Because = append(f.Because, n.claimField("spec.terminationGracePeriod", span(n.node.NodeClaim.Spec.TerminationGracePeriod.Duration), "because of it drift goes on all the same; Emptiness and consolidation do not"))
@@ -104,7 +108,7 @@ func doNotDisruptIgnored(n *nodeCase) []report.Finding {
 		}
 		texts = append(texts, fmt.Sprintf("%s/%s (%q)", pod.Namespace, pod.Name, cut(protection.Value, 60)))
 		if len(because) < mostPods {
-			because = append(because, podField(pod, doNotDisruptField, cut(protection.Value, 100), cut(protection.Err.Error(), 200)))
+			because = append(because, podField(pod, doNotDisruptField, fmt.Sprintf("%q", cut(protection.Value, 100)), cut(protection.Err.Error(), 200)))
 		}
 		if len(remedies) < mostNamed {
 			remedies = append(remedies, report.Remedy{Summary: fmt.Sprintf("Say \"true\" if pod %s/%s is to be kept, or take the annotation off.", pod.Namespace, pod.Name),
@@ -114,7 +118,7 @@ func doNotDisruptIgnored(n *nodeCase) []report.Finding {
 	}
 	if value, ok := n.node.Annotations()[karpenter.DoNotDisruptAnnotation]; ok && value != "true" {
 		texts = append(texts, fmt.Sprintf("the node itself (%q)", cut(value, 60)))
-		because = append(because, n.field(doNotDisruptField, cut(value, 100), "on a node only \"true\" counts"))
+		because = append(because, n.field(doNotDisruptField, fmt.Sprintf("%q", cut(value, 100)), "on a node only \"true\" counts"))
 	}
 	if len(texts) == 0 {
 		return nil

@@ -36,7 +36,7 @@ func repairIgnoresBudget(n *nodeCase) []report.Finding {
 	if !repair.At.After(n.at) {
 		what = fmt.Sprintf("was due to be replaced at %s", utc(repair.At))
 	}
-	if breaker.Open() {
+	if n.nodesErr == nil && breaker.Open() {
 		what += fmt.Sprintf(", but is not while more than %d of the pool's %s are unhealthy (%d are)", breaker.Allowed, plural(breaker.Nodes, "node"), breaker.Unhealthy)
 	}
 	f := report.NewFinding(report.RepairIgnoresBudget, confidence, n.subject(),

@@ -230,3 +230,7 @@ func TestReadPartialLists(t *testing.T) {
 		t.Errorf("whole lists: nodes %v, pods %v", c.nodesErr, c.podsErr)
 	}
 }
+
+func newDeployment(name string) appsv1.Deployment {
+	return appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+}

@@ -48,7 +48,7 @@ func TestRulesDiffer(t *testing.T) {
 		rule        func(Rules) bool
 		last, first string // last version without it, first with it
 	}{
-		{"several PDBs block", func(r Rules) bool { return r.SeveralPDBsBlock }, "1.0", "1.6"},
+		{"several PDBs block", func(r Rules) bool { return r.SeveralPDBsBlock }, "1.6", "1.11"},
 		{"static pools", func(r Rules) bool { return r.StaticPools }, "1.6", "1.11"},
 		{"timed do-not-disrupt", func(r Rules) bool { return r.TimedDoNotDisrupt }, "1.12", "1.13"},
 		{"balanced", func(r Rules) bool { return r.KnowsPolicy(Balanced) }, "1.13", "1.14"},

@@ -74,7 +74,7 @@ func rulesOf(minor int) Rules {
 		OrderBySavingsRatio:       minor >= 14,
 		DestinationsProtected:     minor >= 14,
 		TimedDoNotDisrupt:         minor >= 13,
-		SeveralPDBsBlock:          minor >= 6,
+		SeveralPDBsBlock:          minor >= 11,
 		UnknownInstanceTypeBlocks: minor < 6,
 		DisruptionCostAnnotation:  minor >= 15,
 
