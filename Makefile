@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew krew-test clean
+.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter conformance-karpenter-build bench-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew krew-test clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -53,9 +53,16 @@ conformance-all:
 	done
 
 ## conformance-karpenter: the replay of its disruption rules and Karpenter 1.14 on SCENARIOS random scenarios, and where pods could go
-conformance-karpenter:
-	cd test/karpenter && $(GO) run . -n $(SCENARIOS) -seed $(SEED)
-	cd test/karpenter && $(GO) run . -placement -n $(SCENARIOS) -seed $(SEED)
+conformance-karpenter: conformance-karpenter-build
+	bin/conformance-karpenter -n $(SCENARIOS) -seed $(SEED)
+	bin/conformance-karpenter -placement -n $(SCENARIOS) -seed $(SEED)
+
+conformance-karpenter-build:
+	cd test/karpenter && $(GO) build -o ../../bin/conformance-karpenter .
+
+## bench-karpenter: a week of budgets and one evaluation, side by side with Karpenter's own evaluation
+bench-karpenter: conformance-karpenter-build
+	bin/conformance-karpenter -bench
 
 ## integration: the tests against a real control plane of Kubernetes 1.37, whose nodes and pods kwok keeps alive
 integration: integration-build
