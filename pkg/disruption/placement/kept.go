@@ -50,13 +50,19 @@ func newKept(pods func(func(*corev1.Pod) bool)) kept {
 	return k
 }
 
-// keeps reports whether an anti-affinity selects the pod.
+// mostKept bounds how many pairs of a term and of a pod's labels are compared.
+const mostKept = 5_000_000
+
+// keeps reports whether an anti-affinity selects the pod, and true where there are too many to tell.
 func (k kept) keeps(pod *corev1.Pod) bool {
 	if len(k.terms) == 0 {
 		return false
 	}
 	key := pod.Namespace + "\n" + labels.Set(pod.Labels).String()
 	said, known := k.said[key]
+	if !known && len(k.terms)*len(k.said) > mostKept {
+		return true
+	}
 	if !known {
 		for _, t := range k.terms {
 			if said = (t.namespaces == nil || slices.Contains(t.namespaces, pod.Namespace)) && t.selector.Matches(labels.Set(pod.Labels)); said {

@@ -268,15 +268,16 @@ func (p *Planner) prove(a *Answer, n *disruption.Node, move []*corev1.Pod, own i
 			a.Doubts = append(a.Doubts, Doubt{nil, DoubtEffort})
 			return
 		}
-		entry := Pod{Pod: pod}
-		for place, check := range p.checks(s) {
-			if place != own {
-				entry.Failed[check]++
-			}
+		checks := p.checks(s)
+		entry := Pod{Pod: pod, Failed: s.counts}
+		if own >= 0 {
+			entry.Failed[checks[own]]--
 		}
 		if entry.Stuck = entry.Failed[Fits] == 0 && !p.known.NodesUnknown; entry.Stuck {
 			entry.Reasons = p.reasons(s, own)
-			entry.NewNode = p.newNode(s, n)
+			if p.spend(len(p.pools)) {
+				entry.NewNode = p.newNode(s, n)
+			}
 			a.Outcome = CannotDelete
 		}
 		told[s] = &entry

@@ -27,6 +27,10 @@ func (p *Planner) plan(a *Answer, n *disruption.Node, move []*corev1.Pod, own in
 		a.Outcome = ProbablyRemovable
 		return
 	}
+	if !p.spend(sorting * (len(move) + len(p.others))) {
+		a.doubt(nil, DoubtEffort)
+		return
+	}
 	queue := p.queue(n, move)
 	for _, q := range queue {
 		for _, why := range q.shape.doubts {
@@ -66,6 +70,9 @@ func (p *Planner) plan(a *Answer, n *disruption.Node, move []*corev1.Pod, own in
 		slices.SortStableFunc(a.Protected, byName)
 	}
 }
+
+// sorting is what a pod costs in a queue, in pairs of a pod and a node.
+const sorting = 20
 
 // doubt notes each kind once, with the first pod that has it.
 func (a *Answer) doubt(pod *corev1.Pod, why DoubtReason) {

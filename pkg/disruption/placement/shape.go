@@ -3,7 +3,6 @@ package placement
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -18,6 +17,8 @@ type shape struct {
 	// doubts are why no plan can hold a pod of this shape.
 	doubts []DoubtReason
 	failed []Check // by place; nil: not asked yet
+	counts [Checks]int
+	groups []*group
 }
 
 // class is what shapes with the same tolerations and node selection have in common.
@@ -101,12 +102,17 @@ func (p *Planner) classOf(pod *corev1.Pod) *class {
 		c.unread = errs[0] != nil || errs[1] != nil
 	}
 	c.unread = c.unread || err != nil
-	for key := range p.vague {
-		if _, selects := c.selector[key]; selects || slices.ContainsFunc(c.terms, func(t corev1.NodeSelectorTerm) bool { return asksFor(t, key) }) {
-			if c.vague == nil {
-				c.vague = map[string]bool{}
-			}
+	c.vague = map[string]bool{}
+	for key := range c.selector {
+		if p.vague[key] {
 			c.vague[key] = true
+		}
+	}
+	for _, t := range c.terms {
+		for _, e := range t.MatchExpressions {
+			if p.vague[e.Key] {
+				c.vague[e.Key] = true
+			}
 		}
 	}
 	p.classes[string(text)] = c
@@ -178,6 +184,7 @@ func (p *Planner) checks(s *shape) []Check {
 		s.failed = make([]Check, len(p.targets))
 		for i, t := range p.targets {
 			s.failed[i] = p.check(s, t)
+			s.counts[s.failed[i]]++
 		}
 	}
 	return s.failed

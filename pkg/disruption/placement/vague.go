@@ -39,7 +39,3 @@ func vagueLabels(pods func(func(*corev1.Pod) bool)) map[string]bool {
 	}
 	return out
 }
-
-func asksFor(t corev1.NodeSelectorTerm, key string) bool {
-	return slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return e.Key == key })
-}
