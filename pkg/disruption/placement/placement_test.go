@@ -260,6 +260,22 @@ func TestOf(t *testing.T) {
 			request(&w.pods[2], "cpu", "2500m")
 		}, "unknown; " + string(DoubtPacking)},
 		{"a pending pod that fits beside it", func(w *world) { w.pods = append(w.pods, newPod("r", "")) }, "probably removable; p to n2"},
+		{"a pending pod that goes where it may not", func(w *world) {
+			w.claims[1].Status.LastPodEventTime = metav1.NewTime(now.Add(-30 * time.Second))
+			n := *w.nodes[1].DeepCopy()
+			n.Name, n.Spec.ProviderID = "n3", "p:///n3"
+			n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("1")
+			w.nodes = append(w.nodes, n)
+			w.pods = append(w.pods, newPod("r", ""))
+			request(&w.pods[2], "cpu", "2")
+		}, "probably removable; p to n3"},
+		{"a node that is overfull of something else", func(w *world) { request(&w.pods[1], "example.com/gpu", "1") }, "unknown; " + string(DoubtPacking)},
+		{"two that want the same port", func(w *world) {
+			w.pods = append(w.pods, newPod("p2", "n1"))
+			for _, i := range []int{0, 2} {
+				w.pods[i].Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}}
+			}
+		}, "unknown; " + string(DoubtPacking)},
 		{"a pending pod that no node takes", func(w *world) {
 			w.pods = append(w.pods, newPod("r", ""))
 			request(&w.pods[2], "cpu", "5")
@@ -292,6 +308,35 @@ func TestOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld()
 			c.edit(w)
+			if got := spell(w.answer(t)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestZones(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		key  string
+		in   []string
+		want string
+	}{
+		{"its zone", corev1.LabelTopologyZone, []string{"a"}, "unknown; " + string(DoubtVolume)},
+		{"another zone", corev1.LabelTopologyZone, []string{"b"}, "cannot be deleted; p: 1 volume zone"},
+		{"another zone by the old name", corev1.LabelFailureDomainBetaZone, []string{"b"}, "cannot be deleted; p: 1 volume zone"},
+		{"its zone by a driver's name", "topology.csi.example.com/zone", []string{"a"}, "unknown; " + string(DoubtVolume)},
+		{"another zone by a driver's name", "topology.csi.example.com/zone", []string{"b"}, "cannot be deleted; p: 1 volume zone"},
+		{"no zone by a driver's name", "topology.csi.example.com/zone", []string{""}, "unknown; " + string(DoubtVolume)},
+		{"a host", corev1.LabelHostname, []string{"n1"}, "unknown; " + string(DoubtVolume)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld()
+			v := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}}
+			v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: c.key, Operator: corev1.NodeSelectorOpIn, Values: c.in}}}}}}
+			w.known.Volumes = &[]corev1.PersistentVolume{v}
+			w.known.Claims = &[]corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v"}}}
+			w.pods[0].Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
 			if got := spell(w.answer(t)); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}

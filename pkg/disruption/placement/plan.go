@@ -162,7 +162,7 @@ func (p *Planner) takes(s *shape, t *target, there *taken) bool {
 		if there != nil {
 			free -= there.used.at(i)
 		}
-		if free < 0 || s.need.most.at(i) > free {
+		if s.need.most.at(i) > free {
 			return false
 		}
 	}
