@@ -49,16 +49,6 @@ var unanswered = []string{
 	"69-cluster-autoscaler-system-and-local-storage/3",
 	"71-kst-three-windows/5",
 	"71-kst-three-windows/6",
-	"71-kst-three-windows/9",
-	"karpenter-04-do-not-disrupt/4",
-	"karpenter-16-healthy/3",
-	"karpenter-16-healthy/4",
-	"karpenter-16-healthy/5",
-	"karpenter-16-healthy/6",
-	"karpenter-16-healthy/7",
-	"karpenter-22-late-consolidatable/1",
-	"karpenter-22-late-consolidatable/2",
-	"karpenter-22-late-consolidatable/5",
 }
 
 // TestCases answers the questions of testdata/cases: bundles of real reports, of

@@ -129,46 +129,50 @@ const (
 // Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
 // from removing a node, and what goes on all the same.
 const (
-	AlreadyDisrupting        Code = "already-disrupting"
-	StaticNodePool           Code = "static-nodepool"
-	ConsolidationNever       Code = "consolidation-never"
-	PolicyWhenEmpty          Code = "policy-when-empty"
-	NodeClaimNotInitialized  Code = "nodeclaim-not-initialized"
-	NodeNominated            Code = "node-nominated"
-	NodePoolNotFound         Code = "nodepool-not-found"
-	MissingPriceLabels       Code = "missing-price-labels"
-	NodeDoNotDisrupt         Code = "node-do-not-disrupt"
-	PodDoNotDisrupt          Code = "pod-do-not-disrupt"
-	PDBBlocks                Code = "pdb-blocks"
-	SeveralPDBs              Code = "several-pdbs"
-	ConsolidateAfterRunning  Code = "consolidate-after-running"
-	BudgetZeroNow            Code = "budget-zero-now"
-	BudgetUsedUp             Code = "budget-used-up"
-	BudgetZeroAlways         Code = "budget-zero-always"
-	BudgetInvalid            Code = "budget-invalid"
-	BudgetNeverFires         Code = "budget-never-fires"
-	BudgetInert              Code = "budget-inert"
-	BudgetWithoutReasons     Code = "budget-without-reasons"
-	BudgetDefaultReplaced    Code = "budget-default-replaced"
-	BudgetOneBarsMultiNode   Code = "budget-one-bars-multi-node"
-	BudgetLocalTime          Code = "budget-local-time"
-	BalancedScoreBelow       Code = "balanced-score-below"
-	NoCheaperReplacement     Code = "no-cheaper-replacement"
-	SpotToSpotBarred         Code = "spot-to-spot-barred"
-	PodsFitNowhere           Code = "pods-fit-nowhere"
-	VolumeZone               Code = "volume-zone"
-	PriceUnknown             Code = "price-unknown"
-	DriftQueued              Code = "drift-queued"
-	ExpiryIgnoresBudget      Code = "expiry-ignores-budget"
-	RepairIgnoresBudget      Code = "repair-ignores-budget"
-	DrainStuck               Code = "drain-stuck"
-	NodePoolLimitReached     Code = "nodepool-limit-reached"
-	PodEventNotRecorded      Code = "pod-event-not-recorded"
-	DoNotDisruptIgnored      Code = "do-not-disrupt-ignored"
-	BarePodLost              Code = "bare-pod-lost"
-	NeedsSeveralReplacements Code = "needs-several-replacements"
-	KarpenterUnsynced        Code = "karpenter-unsynced"
-	BudgetsOpen              Code = "budgets-open"
+	AlreadyDisrupting           Code = "already-disrupting"
+	StaticNodePool              Code = "static-nodepool"
+	ConsolidationNever          Code = "consolidation-never"
+	PolicyWhenEmpty             Code = "policy-when-empty"
+	NodeClaimNotInitialized     Code = "nodeclaim-not-initialized"
+	NodeNominated               Code = "node-nominated"
+	NodePoolNotFound            Code = "nodepool-not-found"
+	MissingPriceLabels          Code = "missing-price-labels"
+	NodeDoNotDisrupt            Code = "node-do-not-disrupt"
+	PodDoNotDisrupt             Code = "pod-do-not-disrupt"
+	PDBBlocks                   Code = "pdb-blocks"
+	SeveralPDBs                 Code = "several-pdbs"
+	ConsolidateAfterRunning     Code = "consolidate-after-running"
+	DestinationConsolidateAfter Code = "destination-consolidate-after"
+	BudgetZeroNow               Code = "budget-zero-now"
+	BudgetUsedUp                Code = "budget-used-up"
+	BudgetZeroAlways            Code = "budget-zero-always"
+	BudgetInvalid               Code = "budget-invalid"
+	BudgetNeverFires            Code = "budget-never-fires"
+	BudgetInert                 Code = "budget-inert"
+	BudgetWithoutReasons        Code = "budget-without-reasons"
+	BudgetDefaultReplaced       Code = "budget-default-replaced"
+	BudgetOneBarsMultiNode      Code = "budget-one-bars-multi-node"
+	BudgetLocalTime             Code = "budget-local-time"
+	BalancedScoreBelow          Code = "balanced-score-below"
+	NoCheaperReplacement        Code = "no-cheaper-replacement"
+	SpotToSpotBarred            Code = "spot-to-spot-barred"
+	PodsFitNowhere              Code = "pods-fit-nowhere"
+	VolumeZone                  Code = "volume-zone"
+	PriceUnknown                Code = "price-unknown"
+	DriftQueued                 Code = "drift-queued"
+	ExpiryIgnoresBudget         Code = "expiry-ignores-budget"
+	RepairIgnoresBudget         Code = "repair-ignores-budget"
+	DrainStuck                  Code = "drain-stuck"
+	NodePoolLimitReached        Code = "nodepool-limit-reached"
+	PodEventNotRecorded         Code = "pod-event-not-recorded"
+	DoNotDisruptIgnored         Code = "do-not-disrupt-ignored"
+	BarePodLost                 Code = "bare-pod-lost"
+	NeedsSeveralReplacements    Code = "needs-several-replacements"
+	ConsolidationRecheckDue     Code = "consolidation-recheck-due"
+	KarpenterUnsynced           Code = "karpenter-unsynced"
+	ProbablyRemovable           Code = "probably-removable"
+	ShrinkBlockerUnknown        Code = "shrink-blocker-unknown"
+	BudgetsOpen                 Code = "budgets-open"
 )
 
 // Codes of no other group.
@@ -295,6 +299,7 @@ var catalogue = []Entry{
 	{PDBBlocks, GroupShrinking, Warning, "a PodDisruptionBudget allows no eviction now"},
 	{SeveralPDBs, GroupShrinking, Warning, "several PodDisruptionBudgets select one pod, which bars its eviction"},
 	{ConsolidateAfterRunning, GroupShrinking, Info, "the node has not been quiet for long enough"},
+	{DestinationConsolidateAfter, GroupShrinking, Info, "the nodes that the pods would fit on are inside their own consolidateAfter"},
 	{BudgetZeroNow, GroupShrinking, Warning, "the budgets of the NodePool allow no disruption until a window ends"},
 	{BudgetUsedUp, GroupShrinking, Warning, "nodes under way or not ready use up what the budgets allow"},
 	{BudgetZeroAlways, GroupShrinking, Warning, "the budgets of the NodePool never allow a disruption for a reason"},
@@ -320,7 +325,10 @@ var catalogue = []Entry{
 	{DoNotDisruptIgnored, GroupShrinking, Warning, "the value of an annotation protects nothing"},
 	{BarePodLost, GroupShrinking, Warning, "a pod without a controller goes with its node for good"},
 	{NeedsSeveralReplacements, GroupShrinking, Info, "the pods would need several new nodes"},
+	{ConsolidationRecheckDue, GroupShrinking, Info, "nothing keeps the node, but consolidation rests until something changes"},
 	{KarpenterUnsynced, GroupShrinking, Critical, "a NodeClaim without an instance stops all disruption"},
+	{ProbablyRemovable, GroupShrinking, Info, "nothing known keeps the node, and its pods have places elsewhere"},
+	{ShrinkBlockerUnknown, GroupShrinking, Info, "whether the node can go is not known"},
 	{BudgetsOpen, GroupShrinking, Info, "the budgets stand in the way of no reason"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},

@@ -70,6 +70,9 @@ type Cluster struct {
 	nominated  map[string][]corev1.Event
 	nodeCases  map[*disruption.Node]*nodeCase
 	planner    *placement.Planner // nil: not asked for yet
+	without    *placement.Planner // that of the nodes without empty ones that go; nil: not asked for yet
+	candidates *[]*nodeCase       // of consolidation; nil: not asked for yet
+	changed    *change            // nil: not asked for yet
 }
 
 // Read takes a snapshot as it is at a moment. Objects that are missing leave a

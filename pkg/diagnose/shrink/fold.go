@@ -18,16 +18,16 @@ const mostAlike = 2
 // mostNamed is how many of the other nodes a folded finding quotes.
 const mostNamed = 5
 
-// ofNodes are the findings of the pool's nodes, folded. Rules whose codes the
-// pool's own rules give are left to those.
-func (p *poolCase) ofNodes() []report.Finding {
+// ofNodes are the findings of the pool's nodes, folded, and their verdicts.
+// Rules whose codes the pool's own rules give are left to those.
+func (p *poolCase) ofNodes(ofPool []report.Finding) []report.Finding {
 	var rules []rule[*nodeCase]
 	for _, r := range nodeRules {
 		if !saidOfPools(r.codes) {
 			rules = append(rules, r)
 		}
 	}
-	var found []report.Finding
+	var found, verdicts []report.Finding
 	seen := map[string]bool{}
 	for _, node := range p.nodes {
 		if node.Node == nil && p.nodesErr != nil {
@@ -35,14 +35,16 @@ func (p *poolCase) ofNodes() []report.Finding {
 		}
 		n := p.nodeOf(node)
 		n.missing()
-		for _, f := range apply(rules, n) {
+		ofNode := apply(rules, n)
+		verdicts = append(verdicts, n.verdict(slices.Concat(ofPool, ofNode))...)
+		for _, f := range ofNode {
 			if key := fmt.Sprintf("%s %+v", f.Code, f.Subject); !seen[key] {
 				seen[key] = true
 				found = append(found, f)
 			}
 		}
 	}
-	return p.fold(found)
+	return append(p.fold(found), p.verdictOfPool(verdicts)...)
 }
 
 func saidOfPools(codes []report.Code) bool {
@@ -117,14 +119,7 @@ func (p *poolCase) folded(told, rest []report.Finding) report.Finding {
 	entry, _ := report.Lookup(rest[0].Code)
 	f := report.NewFinding(rest[0].Code, confidence, p.subject(),
 		fmt.Sprintf("The same is found of %s of NodePool %s beside the %d told of one by one (%s): %s.", plural(len(rest), "other subject"), p.pool.Name, len(told), entry.Title, some(names)))
-	for _, r := range rest[:min(len(rest), mostNamed)] {
-		if len(r.Because) == 0 {
-			continue
-		}
-		e := r.Because[0]
-		e.Value, e.Means = cut(e.Value, 200), cut(r.Summary, 300)
-		f.Because = append(f.Because, e)
-	}
+	f.Because = ofSome(rest)
 	f.Remedies = []report.Remedy{{Summary: "Ask for one of them to see what holds it and what would lift it.", Command: "kubectl noderes explain node " + shellWord(names[0])}}
 	return f
 }
@@ -136,4 +131,18 @@ func cut(text string, most int) string {
 		return text
 	}
 	return string(r[:most]) + "…"
+}
+
+// ofSome is the first evidence of some of many findings, with what they say.
+func ofSome(findings []report.Finding) []report.Evidence {
+	var out []report.Evidence
+	for _, f := range findings[:min(len(findings), mostNamed)] {
+		if len(f.Because) == 0 {
+			f.Because = []report.Evidence{{Source: "api:nodes/" + f.Subject.Name, Field: "metadata.name", Value: f.Subject.Name}}
+		}
+		e := f.Because[0]
+		e.Value, e.Means = cut(e.Value, 200), cut(f.Summary, 300)
+		out = append(out, e)
+	}
+	return out
 }

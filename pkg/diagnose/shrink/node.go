@@ -29,7 +29,8 @@ func (c *Cluster) Node(name string) []report.Finding {
 		if n.Name() == name || n.Node != nil && n.Node.Name == name {
 			k := c.nodeOf(n)
 			k.missing()
-			return c.settled(apply(nodeRules, k))
+			found := apply(nodeRules, k)
+			return c.settled(append(found, k.verdict(found)...))
 		}
 	}
 	return nil

@@ -33,8 +33,8 @@ func podsFitNowhere(n *nodeCase) []report.Finding {
 	}
 	first := nowhere[0]
 	f := report.NewFinding(report.PodsFitNowhere, report.Proven, n.subject(),
-		fmt.Sprintf("Pod %s%s of node %s fits on %s (%s), and %s: the node can neither be deleted nor replaced.", podName(first.Pod), others(len(nowhere)-1), n.node.Name(),
-			noneOf(len(answer.Targets)), told(first.Reasons), n.noNewNode(first.NewNode)))
+		fmt.Sprintf("Pod %s%s of node %s %s (%s), and %s: the node can neither be deleted nor replaced.", podName(first.Pod), others(len(nowhere)-1), n.node.Name(),
+			fitsNone(len(answer.Targets)), told(first.Reasons), n.noNewNode(first.NewNode)))
 	var sums []string
 	for i, pod := range nowhere {
 		if i == mostStuck {
@@ -63,14 +63,14 @@ func others(n int) string {
 
 func podName(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
 
-func noneOf(nodes int) string {
+func fitsNone(nodes int) string {
 	switch nodes {
 	case 0:
-		return "no other node, for there is none"
+		return "fits on no other node, for there is none"
 	case 1:
-		return "not the only other node"
+		return "does not fit on the only other node"
 	}
-	return fmt.Sprintf("none of the %d other nodes", nodes)
+	return fmt.Sprintf("fits on none of the %d other nodes", nodes)
 }
 
 // told are the reasons of nodes, folded: "5 nodes: cpu 2 wanted, at most 1.3 free".
@@ -246,7 +246,7 @@ func (n *nodeCase) saidNotToSchedule(answer *placement.Answer) []report.Finding 
 	if pod != nil && pod.Stuck {
 		because, sum := n.stuckEvidence(*pod)
 		f.Because, f.Arithmetic = append(f.Because, because...), sum
-		f.Summary = strings.TrimSuffix(f.Summary, ".") + fmt.Sprintf(": it fits on %s (%s).", noneOf(len(answer.Targets)), told(pod.Reasons))
+		f.Summary = strings.TrimSuffix(f.Summary, ".") + fmt.Sprintf(": it %s (%s).", fitsNone(len(answer.Targets)), told(pod.Reasons))
 		f.Remedies = n.makeRoom(*pod)
 	}
 	return []report.Finding{f}

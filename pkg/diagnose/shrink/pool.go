@@ -34,7 +34,7 @@ func (c *Cluster) NodePool(name string) (answer Answer, ok bool) {
 	p := c.poolCase(pool)
 	c.noteNodes()
 	findings := append(apply(poolRules, p), apply(budgetRules, p)...)
-	return Answer{UID: string(pool.UID), Findings: c.settled(append(findings, p.ofNodes()...)),
+	return Answer{UID: string(pool.UID), Findings: c.settled(append(findings, p.ofNodes(findings)...)),
 		Budgets: []report.NodePoolBudgets{p.budgetFacts()}}, true
 }
 

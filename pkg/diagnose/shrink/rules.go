@@ -32,6 +32,7 @@ var (
 		{codes: []report.Code{report.PDBBlocks}, find: pdbBlocks},
 		{codes: []report.Code{report.SeveralPDBs}, find: severalPDBs},
 		{codes: []report.Code{report.ConsolidateAfterRunning}, find: consolidateAfterRunning},
+		{codes: []report.Code{report.DestinationConsolidateAfter}, find: destinationConsolidateAfter},
 		{codes: []report.Code{report.BudgetZeroNow, report.BudgetZeroAlways, report.BudgetUsedUp, report.BudgetInvalid}, find: nodeBudgets},
 		{codes: []report.Code{report.BalancedScoreBelow}, find: balancedScoreBelow},
 		{codes: []report.Code{report.NoCheaperReplacement}, find: noCheaperReplacement},
@@ -81,6 +82,7 @@ func Codes() []report.Code {
 	for _, r := range slices.Concat(poolRules, budgetRules) {
 		out = append(out, r.codes...)
 	}
+	out = append(out, verdictCodes...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }

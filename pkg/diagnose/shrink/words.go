@@ -46,7 +46,7 @@ func some(names []string) string {
 	if len(names) <= most {
 		return join(names)
 	}
-	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d others", len(names)-most)
+	return strings.Join(names[:most], ", ") + " and " + plural(len(names)-most, "other")
 }
 
 // span is a duration as a person says it, exact to the second.

@@ -1,0 +1,159 @@
+package shrink
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/placement"
+	"github.com/noderes/kubectl-noderes/pkg/report"
+)
+
+// mostMoves is how many moves of a plan are told.
+const mostMoves = 8
+
+// patience is within how long Karpenter acts on a node that nothing keeps: it
+// looks anew after 5 min at the latest, tries several nodes for 1 min and single
+// ones for 3, and waits 15 s before it acts (Karpenter 1.14,
+// pkg/controllers/disruption).
+const patience = 10 * time.Minute
+
+// probablyRemovable: nothing known keeps the node, and its pods, if it has any,
+// have places by a plan. It is never more than likely: Karpenter takes its pods
+// and targets in its own order, and keeps nominations in its memory.
+func (n *nodeCase) probablyRemovable() report.Finding {
+	s, _ := n.pool.stateOf(n.wayOut())
+	leaves := fmt.Sprintf("the budgets of NodePool %s leave %s for %s", n.pool.pool.Name, amount(remainingOf(s)), s.reason)
+	confidence, but, because := n.contradicted()
+	var summary, sum string
+	if s.reason == karpenter.Empty {
+		summary = fmt.Sprintf("Nothing known keeps %s: it is empty, with no pod to move, and %s, so that Karpenter probably removes it%s.", lowerTitle(n), leaves, but)
+	} else {
+		moves := n.plan()
+		summary = fmt.Sprintf("Nothing known keeps %s: by a plan %s (%s), and %s, so that Karpenter probably removes it, alone or together with others%s.",
+			lowerTitle(n), isOne(len(moves), "its pod fits on another node", fmt.Sprintf("its %d pods fit on other nodes", len(moves))), movesText(moves), leaves, but)
+		evidence, room := n.movesEvidence(moves)
+		because, sum = append(evidence, because...), room
+	}
+	because = append(because, n.pool.budgetEvidence(s.allowance.DecidedBy, "decides for "+string(s.reason))...)
+	because = append(because, n.clockEvidence())
+	text, priced, known := n.savings()
+	if known {
+		because = append(because, priced...)
+		summary = strings.TrimSuffix(summary, ".") + "; it costs " + text + "."
+	}
+	f := report.NewFinding(report.ProbablyRemovable, confidence, n.subject(), summary, because...)
+	f.Arithmetic = sum
+	return f
+}
+
+// contradicted is what speaks against a node's going although nothing keeps it.
+func (n *nodeCase) contradicted() (confidence report.Confidence, but string, because []report.Evidence) {
+	confidence = report.Likely
+	if n.eventsErr != nil {
+		confidence = report.Possible
+	}
+	if e, ok := n.said(consolidates); ok && e.Reason == "ConsolidationRejected" && n.at.Sub(lastSeen(e)) <= patience {
+		confidence = report.Possible
+		because = append(because, n.eventEvidence(e, "Karpenter gave a move up before it acted; it computes it anew in its next passes"))
+	}
+	captured := n.snap.Manifest().CapturedAt
+	if !n.at.Equal(captured) {
+		return confidence, "", because // the state is that of another moment
+	}
+	ends := n.timer().Ends
+	if c := n.node.NodeClaim.Condition(karpenter.ConditionConsolidatable); (c == nil || c.Status != metav1.ConditionTrue) && n.at.Sub(ends) >= time.Minute {
+		return report.Possible, fmt.Sprintf(", once it marks it Consolidatable, which it has not though the clock ran out at %s", utc(ends)), because
+	}
+	if since := later(ends, n.lastChange().at); n.at.Sub(since) > patience && n.open(n.at.Add(-patience)) {
+		return report.Possible, fmt.Sprintf("; but it has left it since %s (for %s) although it looks every 5m, so that something else may hold it", utc(since), span(n.at.Sub(since))), because
+	}
+	return confidence, "", because
+}
+
+// open: the budgets have left something for the node's way out ever since.
+func (n *nodeCase) open(since time.Time) bool {
+	s, _ := n.pool.stateOf(n.wayOut())
+	for _, segment := range n.pool.budgets.Timeline(s.reason, s.usage.Total, since, n.at) {
+		if segment.Allowed == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// clockEvidence is when the node became consolidatable.
+func (n *nodeCase) clockEvidence() report.Evidence {
+	timer := n.timer()
+	e := n.claimField("status.lastPodEventTime", utc(timer.Start), "")
+	if !timer.LastPodEvent {
+		e = n.claimField("status.conditions["+karpenter.ConditionInitialized+"]", "True", "no pod event is recorded; ")
+	}
+	e.Means += fmt.Sprintf("with consolidateAfter %s consolidatable since %s", n.pool.pool.Disruption().ConsolidateAfter.Text, utc(timer.Ends))
+	e.At = metav1.NewTime(timer.Start)
+	return e
+}
+
+func movesText(moves []placement.Move) string {
+	const most = 3
+	var out []string
+	for _, m := range moves[:min(len(moves), most)] {
+		out = append(out, podName(m.Pod)+" → "+m.To.Name())
+	}
+	text := strings.Join(out, ", ")
+	if len(moves) > most {
+		text += " and " + plural(len(moves)-most, "other")
+	}
+	return text
+}
+
+// movesEvidence is each move, and the room on each target.
+func (n *nodeCase) movesEvidence(moves []placement.Move) (because []report.Evidence, sum string) {
+	var targets []*disruption.Node
+	come := map[*disruption.Node][]*corev1.Pod{}
+	for i, m := range moves {
+		if i < mostMoves {
+			cpu, memory := requested(m.Pod, corev1.ResourceCPU), requested(m.Pod, corev1.ResourceMemory)
+			because = append(because, podField(m.Pod, "spec.containers[].resources.requests", "cpu "+cpu.String()+", memory "+memory.String(), "by the plan goes to node "+m.To.Name()))
+		}
+		if come[m.To] == nil {
+			targets = append(targets, m.To)
+		}
+		come[m.To] = append(come[m.To], m.Pod)
+	}
+	var sums []string
+	for _, t := range targets[:min(len(targets), mostMoves)] {
+		sums = append(sums, "node "+t.Name()+": "+room(t, come[t], corev1.ResourceCPU)+", "+room(t, come[t], corev1.ResourceMemory))
+	}
+	if more := len(targets) - mostMoves; more > 0 {
+		sums = append(sums, plural(more, "more node"))
+	}
+	return because, strings.Join(sums, "; ")
+}
+
+// room is what pods request against what their target has left.
+func room(target *disruption.Node, pods []*corev1.Pod, name corev1.ResourceName) string {
+	free := target.Node.Status.Allocatable[name].DeepCopy()
+	has, used, wanted := free.DeepCopy(), resource.Quantity{}, resource.Quantity{}
+	for _, p := range target.Pods {
+		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			used.Add(requested(p, name))
+		}
+	}
+	for _, p := range pods {
+		wanted.Add(requested(p, name))
+	}
+	free.Sub(used)
+	return fmt.Sprintf("%s %s allocatable - %s requested there = %s, %s come", name, has.String(), used.String(), free.String(), wanted.String())
+}
+
+func requested(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
+	return podresource.PodRequests(pod, podresource.PodResourcesOptions{UseStatusResources: true})[name]
+}
