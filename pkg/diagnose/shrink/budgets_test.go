@@ -91,7 +91,8 @@ func TestBudgetRules(t *testing.T) {
 		{name: "no limit at night", world: budgeted(20, window("20%", "0 6 * * *", 20*time.Hour, karpenter.Empty)), want: []string{replaced, open},
 			text: []string{"no limit for Empty, Drifted and Underutilized outside", "Empty 2, Drifted 2 and Underutilized 2", "of 20 nodes: Empty 4, Drifted unlimited"}},
 		{name: "windows that meet", world: budgeted(20, window("20%", "0 6 * * *", 20*time.Hour), window("30%", "0 2 * * *", 4*time.Hour)), want: []string{open}},
-		{name: "an empty list", world: budgeted(3), want: []string{replaced, open}, text: []string{"no limit for any reason at any time"}},
+		{name: "no list is 10%", world: budgeted(20), want: []string{open}, text: []string{"of 20 nodes: Empty 2, Drifted 2 and Underutilized 2"}},
+		{name: "an empty list", world: budgeted(3, []karpenter.Budget{}...), want: []string{replaced, open}, text: []string{"no limit for any reason at any time"}},
 		{name: "1 of a pool that gives only empty nodes", world: budgeted(3, window("1", "", 0)).edit(func(p *karpenter.NodePool) { p.Spec.Disruption.ConsolidationPolicy = karpenter.WhenEmpty }), want: []string{open}},
 		{name: "1 of one node", world: budgeted(1, window("1", "", 0)), want: []string{open}},
 		{name: "a zone that changes its clock", world: budgeted(7, window("20%", "", 0), window("1", "0 8 * * *", 4*time.Hour)), zone: newYork, want: []string{local, open},
@@ -116,6 +117,9 @@ func TestBudgetRules(t *testing.T) {
 			checkText(t, answer.Findings, c.text, c.lacks)
 			if unknown := c.world.Claims == nil || c.world.Nodes == nil; unknown == (len(gaps.List()) == 0) || unknown == (len(answer.Timeline) > 0) || unknown == (answer.Budgets[0].Nodes != nil) {
 				t.Errorf("gaps %v, timeline of %d segments, nodes %v", gaps.List(), len(answer.Timeline), answer.Budgets[0].Nodes)
+			}
+			for _, r := range budgetRules {
+				noteData(t, answer.Findings, r.codes...)
 			}
 		})
 	}

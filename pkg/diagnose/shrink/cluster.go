@@ -96,14 +96,6 @@ func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster
 	c.pdbs, c.pdbsErr = s.PodDisruptionBudgets()
 
 	c.karpenter.Pools = map[string]*karpenter.NodePool{}
-	pools, err := custom(s, "nodepools.karpenter.sh", karpenter.DecodeNodePools)
-	c.poolsErr = err
-	for i := range pools {
-		c.karpenter.Pools[pools[i].Name] = &pools[i]
-	}
-	for i := range o.NodePools {
-		c.karpenter.Pools[o.NodePools[i].Name] = &o.NodePools[i]
-	}
 	claims, err := custom(s, "nodeclaims.karpenter.sh", karpenter.DecodeNodeClaims)
 	c.claimsErr = err
 	c.karpenter.Nodes, c.unlaunched = disruption.Join(nodes, claims, c.pods)
@@ -116,7 +108,26 @@ func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster
 	c.readPrices(o.Prices)
 	c.version = readVersion(c, o.KarpenterVersion)
 	c.karpenter.Rules = c.version.rules
+	c.readPools(o.NodePools)
 	return c
+}
+
+// readPools takes the pools as an API server would give them, also where the
+// snapshot has one as it was written.
+func (c *Cluster) readPools(instead []karpenter.NodePool) {
+	pools, err := custom(c.snap, "nodepools.karpenter.sh", karpenter.DecodeNodePools)
+	c.poolsErr = err
+	for _, p := range pools {
+		if raw, err := karpenter.WithDefaults(p.Raw, c.version.rules); err == nil {
+			if whole, err := karpenter.DecodeNodePool(raw); err == nil {
+				p = whole
+			}
+		}
+		c.karpenter.Pools[p.Name] = &p
+	}
+	for i := range instead {
+		c.karpenter.Pools[instead[i].Name] = &instead[i]
+	}
 }
 
 // custom decodes a list of Karpenter's objects. Those that can be read are

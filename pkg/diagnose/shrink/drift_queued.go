@@ -70,8 +70,8 @@ func (n *nodeCase) driftEvidence(reason string) []report.Evidence {
 	switch disruption.DriftReason(reason) {
 	case disruption.NodePoolDrifted:
 		field := "metadata.annotations[" + karpenter.NodePoolHashAnnotation + "]"
-		return []report.Evidence{n.claimField(field, cut(claim.Annotations[karpenter.NodePoolHashAnnotation], 80), "the template that it was made of"),
-			pool.field(field, cut(pool.pool.Annotations[karpenter.NodePoolHashAnnotation], 80), "the template as it is")}
+		return []report.Evidence{n.claimField(field, valueOr(cut(claim.Annotations[karpenter.NodePoolHashAnnotation], 80), "(absent)"), "the template that it was made of"),
+			pool.field(field, valueOr(cut(pool.pool.Annotations[karpenter.NodePoolHashAnnotation], 80), "(absent)"), "the template as it is")}
 	case disruption.RequirementsDrifted:
 		var out []report.Evidence
 		requirements := pool.pool.Spec.Template.Spec.Requirements

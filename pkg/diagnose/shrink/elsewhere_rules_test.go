@@ -137,13 +137,15 @@ func TestElsewhereRules(t *testing.T) {
 		{name: "several, and there is room by now", world: edit(full(), func(w *world) { cpus("1")(&w.Pods[2]) }).event("Node", "n1", unconsolidatable, "Can't remove without creating 2 candidates", 5*time.Minute)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := codesOf(c.world.read(t).Node("n1"), report.PodsFitNowhere, report.VolumeZone, report.NeedsSeveralReplacements)
+			codes := []report.Code{report.PodsFitNowhere, report.VolumeZone, report.NeedsSeveralReplacements}
+			got := codesOf(c.world.read(t).Node("n1"), codes...)
 			if !slices.Equal(spelled(got), append([]string{}, c.want...)) && len(got)+len(c.want) > 0 {
 				t.Errorf("got %v, want %v", spelled(got), c.want)
 			}
 			if text := fmt.Sprintf("%+v", got); !containsAll(text, c.text) {
 				t.Errorf("%q\nnot all of\n%q", text, c.text)
 			}
+			noteData(t, got, codes...)
 		})
 	}
 }

@@ -91,6 +91,7 @@ func TestPriceRules(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 			checkText(t, found, c.text, nil)
+			noteData(t, found, priceCodes...)
 		})
 	}
 }

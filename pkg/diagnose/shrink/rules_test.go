@@ -81,6 +81,7 @@ func checkRules(t *testing.T, cases []ruleCase, codes ...report.Code) {
 			if c.gap != "" && !strings.Contains(fmt.Sprintf("%+v", gaps.List()), c.gap) {
 				t.Errorf("no gap %q: %+v", c.gap, gaps.List())
 			}
+			noteData(t, found, codes...)
 		})
 	}
 }

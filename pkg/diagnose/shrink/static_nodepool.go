@@ -15,18 +15,25 @@ func staticNodePool(p *poolCase) []report.Finding {
 		return nil
 	}
 	s := disruption.StaticOf(p.pool, p.karpenter.Nodes)
+	running := fmt.Sprintf(" with %s running", plural(s.Running, "node"))
+	if p.claimsErr != nil {
+		running = ""
+	}
 	f := report.NewFinding(report.StaticNodePool, report.Proven, p.subject(),
-		fmt.Sprintf("NodePool %s is static: spec.replicas is %d with %s running, and neither Emptiness nor consolidation ever removes one of them.", p.pool.Name, s.Replicas, plural(s.Running, "node")),
+		fmt.Sprintf("NodePool %s is static: spec.replicas is %d%s, and neither Emptiness nor consolidation ever removes a node of it.", p.pool.Name, s.Replicas, running),
 		p.field("spec.replicas", fmt.Sprint(s.Replicas), "how many nodes Karpenter keeps; consolidationPolicy and consolidateAfter count for nothing beside it"))
-	f.Arithmetic = fmt.Sprintf("%d running + %d awaiting replacements - %d replicas: surplus %d, which goes at once and asks no budget", s.Running, s.Pending, s.Replicas, s.Surplus())
 	fewer := max(s.Replicas-1, 0)
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, fewer)
-	f.Remedies = []report.Remedy{{
+	r := report.Remedy{
 		Summary: fmt.Sprintf("Lower spec.replicas, to %d for one node less.", fewer),
 		Command: p.mergeCommand(patch), Patch: patch,
-		Effect:  fmt.Sprintf("a surplus of %d", max(0, int64(s.Running+s.Pending)-fewer)),
 		Caution: "The surplus is deleted at once, whatever the budgets say; which nodes go is Karpenter's choice.",
-	}}
+	}
+	if p.claimsErr == nil {
+		f.Arithmetic = fmt.Sprintf("%d running + %d awaiting replacements - %d replicas: surplus %d, which goes at once and asks no budget", s.Running, s.Pending, s.Replicas, s.Surplus())
+		r.Effect = fmt.Sprintf("a surplus of %d", max(0, int64(s.Running+s.Pending)-fewer))
+	}
+	f.Remedies = []report.Remedy{r}
 	return []report.Finding{f}
 }
 
