@@ -229,6 +229,7 @@ func TestVerdict(t *testing.T) {
 			if text := texts(t, got); !containsAll(text, c.text) {
 				t.Errorf("%s\nnot all of\n%q", text, c.text)
 			}
+			noteData(t, got, closing...)
 		})
 	}
 }
