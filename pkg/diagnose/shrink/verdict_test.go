@@ -85,27 +85,27 @@ func TestVerdict(t *testing.T) {
 		}), o: Options{KarpenterVersion: "1.13.0"}, want: []string{cannot}},
 		{name: "what it saves", world: altered(room(), func(w *world) { w.Nodes[0].Labels[ownPriceLabel] = "0.2" }), want: []string{removable}, text: []string{"it costs $0.2 an hour, $146.00 in 730 hours"}},
 		{name: "the clock has run out and the condition is not there", world: altered(room(), func(w *world) {
-			quietFor(31 * time.Second)(nil, &w.Claims[0])
-			quietFor(31 * time.Second)(nil, &w.Claims[1])
+			quietFor(31*time.Second)(nil, &w.Claims[0])
+			quietFor(31*time.Second)(nil, &w.Claims[1])
 			w.Claims[0].Status.Conditions = slices.DeleteFunc(w.Claims[0].Status.Conditions, func(c metav1.Condition) bool { return c.Type == karpenter.ConditionConsolidatable })
 		}), want: []string{removable}},
 		{name: "and was not for minutes", world: altered(room(), func(w *world) {
-			quietFor(3 * time.Minute)(nil, &w.Claims[0])
+			quietFor(3*time.Minute)(nil, &w.Claims[0])
 			w.Claims[0].Status.Conditions = slices.DeleteFunc(w.Claims[0].Status.Conditions, func(c metav1.Condition) bool { return c.Type == karpenter.ConditionConsolidatable })
 		}), want: []string{"probably-removable@x possible"}, text: []string{"once it marks it Consolidatable, which it has not though the clock ran out at 2026-07-14T08:57:30Z"}},
 		{name: "left alone for long", world: altered(room(), func(w *world) {
 			for i := range w.Claims {
-				quietFor(40 * time.Minute)(nil, &w.Claims[i])
+				quietFor(40*time.Minute)(nil, &w.Claims[i])
 			}
 		}), want: []string{"probably-removable@x possible"}, text: []string{"but it has left it since 2026-07-14T08:20:30Z (for 39m30s) although it looks every 5m"}},
 		{name: "left alone while a window was open", world: altered(room(budgets(karpenter.Budget{Nodes: "0", Schedule: ptr("0 8 * * *"), Duration: &metav1.Duration{Duration: 55 * time.Minute}})), func(w *world) {
 			for i := range w.Claims {
-				quietFor(40 * time.Minute)(nil, &w.Claims[i])
+				quietFor(40*time.Minute)(nil, &w.Claims[i])
 			}
 		}), want: []string{removable}},
 		{name: "left alone as far as another moment tells", world: altered(room(), func(w *world) {
 			for i := range w.Claims {
-				quietFor(40 * time.Minute)(nil, &w.Claims[i])
+				quietFor(40*time.Minute)(nil, &w.Claims[i])
 			}
 		}), at: now.Add(time.Hour), want: []string{removable}},
 		{name: "given up a minute ago", world: room().event("Node", "x", "ConsolidationRejected", "Consolidation rejected: delete: [x], reason: churn (savings: $0.10)", 20*time.Second), want: []string{"probably-removable@x possible"}, text: []string{"reason: churn"}},
@@ -115,7 +115,7 @@ func TestVerdict(t *testing.T) {
 		}), want: []string{removable}},
 		{name: "budgets that stop drift only", world: room(budgets(karpenter.Budget{Nodes: "0", Reasons: []karpenter.Reason{karpenter.Drifted}})), want: []string{removable}},
 
-		{name: "the clock runs", world: altered(room(), func(w *world) { quietFor(20 * time.Second)(nil, &w.Claims[0]) })},
+		{name: "the clock runs", world: altered(room(), func(w *world) { quietFor(20*time.Second)(nil, &w.Claims[0]) })},
 		{name: "never", world: room(func(p *karpenter.NodePool) {
 			p.Spec.Disruption.ConsolidateAfter = karpenter.NillableDuration{Text: "Never"}
 		})},
@@ -204,18 +204,18 @@ func TestVerdict(t *testing.T) {
 		{name: "a budget constrained that pass", world: altered(late(), func(w *world) { w.Pools[1].Spec.Disruption.Budgets = []karpenter.Budget{{Nodes: "0"}} }), want: []string{removable}},
 		{name: "emptiness has its own rounds", world: altered(late(), func(w *world) { w.Pods = w.Pods[1:] }), want: []string{removable}},
 
-		{name: "destinations inside their own clock", world: altered(room(), func(w *world) { quietFor(20 * time.Second)(nil, &w.Claims[1]) }), want: []string{destination},
+		{name: "destinations inside their own clock", world: altered(room(), func(w *world) { quietFor(20*time.Second)(nil, &w.Claims[1]) }), want: []string{destination},
 			text: []string{"The pods of node x fit only with 1 node that is itself inside consolidateAfter and so takes none of them: y until 2026-07-14T09:00:10Z", `"consolidateAfter":"20s"`, "in 10s"}},
-		{name: "before 1.14", world: altered(room(), func(w *world) { quietFor(20 * time.Second)(nil, &w.Claims[1]) }), o: Options{KarpenterVersion: "1.13.0"}, want: []string{removable}},
+		{name: "before 1.14", world: altered(room(), func(w *world) { quietFor(20*time.Second)(nil, &w.Claims[1]) }), o: Options{KarpenterVersion: "1.13.0"}, want: []string{removable}},
 		{name: "while its own clock runs longer", world: altered(room(), func(w *world) {
-			quietFor(20 * time.Second)(nil, &w.Claims[1])
-			quietFor(10 * time.Second)(nil, &w.Claims[0])
+			quietFor(20*time.Second)(nil, &w.Claims[1])
+			quietFor(10*time.Second)(nil, &w.Claims[0])
 		})},
 		{name: "while its own clock runs shorter", world: altered(room(), func(w *world) {
-			quietFor(20 * time.Second)(nil, &w.Claims[0])
-			quietFor(10 * time.Second)(nil, &w.Claims[1])
+			quietFor(20*time.Second)(nil, &w.Claims[0])
+			quietFor(10*time.Second)(nil, &w.Claims[1])
 		}), want: []string{destination}},
-		{name: "and another that takes them", world: altered(room().node("a", "z", minute).pod("z", "r"), func(w *world) { quietFor(20 * time.Second)(nil, &w.Claims[1]) }), want: []string{removable}},
+		{name: "and another that takes them", world: altered(room().node("a", "z", minute).pod("z", "r"), func(w *world) { quietFor(20*time.Second)(nil, &w.Claims[1]) }), want: []string{removable}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			at := c.at
