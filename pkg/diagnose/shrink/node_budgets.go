@@ -11,7 +11,7 @@ import (
 // nodeBudgets are the budgets of the node's pool, for the reasons for which
 // this node could go.
 func nodeBudgets(n *nodeCase) []report.Finding {
-	if n.pool == nil || n.podsErr != nil || !n.node.Managed() {
+	if n.pool == nil || !n.node.Managed() {
 		return nil
 	}
 	wanted := n.reasons()
@@ -24,11 +24,14 @@ func nodeBudgets(n *nodeCase) []report.Finding {
 	return slices.Concat(budgetInvalid(n.pool), n.pool.zeroNow(states), n.pool.zeroAlways(states), n.pool.usedUp(states))
 }
 
-// reasons are those for which Karpenter could disrupt the node as it is.
+// reasons are those for which Karpenter could disrupt the node as it is; where
+// its pods are not known it could be for either of the two that they decide on.
 func (n *nodeCase) reasons() []karpenter.Reason {
 	var out []karpenter.Reason
 	switch {
 	case n.pool.pool.IsStatic():
+	case n.podsErr != nil:
+		out = append(out, karpenter.Empty, karpenter.Underutilized)
 	case n.empty():
 		out = append(out, karpenter.Empty)
 	default:

@@ -21,9 +21,10 @@ const mostReasons = 5
 // podsFitNowhere: a pod of the node fits on no other node and no NodePool can
 // make one for it, so that Karpenter neither deletes nor replaces the node
 // (Karpenter 1.14, pkg/controllers/disruption/helpers.go:SimulateScheduling).
-// Where the objects do not prove it, Karpenter's event makes it likely.
+// Where the objects do not prove it, Karpenter's event makes it likely. For pods
+// that count for nothing it looks for no place.
 func podsFitNowhere(n *nodeCase) []report.Finding {
-	if !n.node.Managed() || n.node.Node == nil || n.going() || n.pool != nil && n.pool.pool.IsStatic() {
+	if !n.node.Managed() || n.node.Node == nil || n.going() || n.pool != nil && (n.pool.pool.IsStatic() || n.podsErr == nil && n.empty()) {
 		return nil
 	}
 	answer := n.elsewhere()

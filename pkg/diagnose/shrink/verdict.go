@@ -56,15 +56,20 @@ func (n *nodeCase) held(found []report.Finding) bool {
 		return true
 	}
 	if n.podsErr != nil {
-		return false
+		return n.pool.closed(karpenter.Empty) && n.pool.closed(karpenter.Underutilized)
 	}
 	for _, b := range n.left() {
 		if b.Check != disruption.CheckInstanceTypeNotFound {
 			return true
 		}
 	}
-	s, known := n.pool.stateOf(n.wayOut())
-	return known && (s.allowance.Err != nil || n.pool.atZero(s) || n.pool.isUsedUp(s))
+	return n.pool.closed(n.wayOut())
+}
+
+// closed: the budgets leave nothing for the reason now.
+func (p *poolCase) closed(reason karpenter.Reason) bool {
+	s, known := p.stateOf(reason)
+	return known && (s.allowance.Err != nil || p.atZero(s) || p.isUsedUp(s))
 }
 
 // timer is the node's clock of consolidateAfter. Karpenter's condition of it
@@ -126,7 +131,11 @@ func (n *nodeCase) doubts() []doubt {
 		add("its NodeClaim lacks the condition %s, without which its clock does not run", karpenter.ConditionInitialized)
 	}
 	if n.podsErr != nil {
-		add("its pods could not be read")
+		if len(n.pods) > 0 {
+			add("not all pods could be read, perhaps not all of the node's own")
+		} else {
+			add("its pods could not be read")
+		}
 		return out
 	}
 	if n.pdbsErr != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // closing are the codes that verdicts and their neighbours give.
-var closing = append([]report.Code{report.DestinationConsolidateAfter}, verdictCodes...)
+var closing = append([]report.Code{report.DestinationConsolidateAfter, report.PodsFitNowhere}, verdictCodes...)
 
 // quietFor sets when the last pod event of a node was, and marks it
 // Consolidatable as of 30 s later.
@@ -80,6 +80,10 @@ func TestVerdict(t *testing.T) {
 		{name: "empty but for what no room is looked for", world: empty().pod("x", "p", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
 		}), want: []string{removable}, text: []string{"leave unlimited for Empty"}},
+		{name: "and for which there is none", world: empty(limited("nodes", "1")).pod("x", "p", func(p *corev1.Pod) {
+			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
+		}), want: []string{removable}},
+		{name: "a pod for which there is none", world: empty(limited("nodes", "0")).pod("x", "p"), want: []string{"pods-fit-nowhere@x proven"}},
 		{name: "that pod before 1.14", world: empty().pod("x", "p", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
 		}), o: Options{KarpenterVersion: "1.13.0"}, want: []string{cannot}},
@@ -165,6 +169,11 @@ func TestVerdict(t *testing.T) {
 			w.Pods[0].Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 		}), want: []string{unknown}, text: []string{"of pod shop/p no place is certain, for it has topology spread constraints"}},
 		{name: "pods that were not read", world: altered(room(), func(w *world) { w.Pods = nil }), want: []string{unknown}, text: []string{"its pods could not be read"}},
+		{name: "pods that were read in part", world: altered(room(), func(w *world) {
+			w.files["gaps.json"] = `[{"path":"cluster/pods.json","reason":"Refused"}]`
+		}), want: []string{unknown}, text: []string{"not all pods could be read, perhaps not all of the node's own"}},
+		{name: "pods that were not read, and budgets of 0", world: altered(room(budgets(karpenter.Budget{Nodes: "0"})), func(w *world) { w.Pods = nil })},
+		{name: "pods that were not read, and 0 for one reason", world: altered(room(budgets(karpenter.Budget{Nodes: "0", Reasons: []karpenter.Reason{karpenter.Empty}})), func(w *world) { w.Pods = nil }), want: []string{unknown}},
 		{name: "budgets of pods that were not read", world: altered(room(), func(w *world) { w.PDBs = nil }), want: []string{unknown}, text: []string{"the PodDisruptionBudgets, which may keep its pods, could not be read"}},
 		{name: "pools that were not read", world: altered(room(), func(w *world) { w.Pools = nil }), want: []string{unknown}, text: []string{"its NodePool, with its policy, timer and budgets, could not be read"}},
 		{name: "nodes that were read in part", world: altered(empty(budgets(karpenter.Budget{Nodes: "50%"})), func(w *world) {
