@@ -113,6 +113,10 @@ func TestElsewhereRules(t *testing.T) {
 		{name: "said too long ago", world: full(limited("cpu", "100")).event("Node", "n1", unconsolidatable, noSchedule, 21*time.Minute)},
 		{name: "said of a pod that is gone", world: full(limited("cpu", "100")).event("Node", "n1", unconsolidatable, noOther, 5*time.Minute)},
 		{name: "said, and there is room by now", world: edit(full(), func(w *world) { cpus("1")(&w.Pods[2]) }).event("Node", "n1", unconsolidatable, noSchedule, 5*time.Minute)},
+		{name: "said, and a busy node would have room", world: edit(full(limited("cpu", "100")), func(w *world) {
+			cpus("1")(&w.Pods[2])
+			w.Claims[2].Status.LastPodEventTime = metav1.NewTime(now.Add(-10 * time.Second))
+		}).event("Node", "n1", unconsolidatable, noSchedule, 5*time.Minute)},
 		{name: "a volume's zone", world: zones(), want: []string{"volume-zone@n1 proven"}, text: []string{
 			"Volume vol of pod shop/p can be attached in zone-a only: 2 nodes elsewhere would take the pod without it, and the other 1 node fails another test",
 			"node n2 takes the pod once it has 2 of cpu free; now it has 1", "api:persistentvolumeclaims/shop/vol"}},

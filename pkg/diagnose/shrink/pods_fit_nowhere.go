@@ -225,10 +225,11 @@ func (n *nodeCase) notToSchedule() (corev1.Event, bool) {
 }
 
 // saidNotToSchedule goes by the event alone. It is over where the pod that it
-// names is gone, or has a place by now.
+// names is gone, or has a place by now; and nodes inside their consolidateAfter
+// that would take the pods are a cause of their own.
 func (n *nodeCase) saidNotToSchedule(answer *placement.Answer) []report.Finding {
 	e, ok := n.notToSchedule()
-	if !ok || answer.Outcome == placement.ProbablyRemovable {
+	if !ok || answer.Outcome == placement.ProbablyRemovable || len(answer.Protected) > 0 {
 		return nil
 	}
 	name := notScheduled.FindStringSubmatch(e.Message)[1]

@@ -49,7 +49,8 @@ type Outcome int
 // Outcomes.
 const (
 	Unknown Outcome = iota
-	// CannotDelete is proven: a pod fits on none of the nodes that stay. A new node may still take it, see [Pod.NewNode].
+	// CannotDelete is proven: a pod fits on none of the nodes that stay, or all pods together do not. A new node may still take them,
+	// see [Pod.NewNode].
 	CannotDelete
 	// ProbablyRemovable: a plan was found for all pods.
 	ProbablyRemovable
@@ -68,6 +69,8 @@ type Answer struct {
 	// because nothing may evict them.
 	Pods    []Pod
 	LeftOut []*corev1.Pod
+	// Together is why all pods do not fit where each alone may; nil unless that is what CannotDelete is proven by.
+	Together *Together
 	// Moves are the plan; nil unless ProbablyRemovable.
 	Moves []Move
 	// Protected are the nodes inside their consolidateAfter without which no plan was found and with which there is one.
@@ -247,6 +250,11 @@ func (p *Planner) Of(n *disruption.Node) *Answer {
 	var move []*corev1.Pod
 	move, a.LeftOut = p.moving(n)
 	p.prove(a, n, move, own)
+	if a.Outcome == Unknown && !p.known.NodesUnknown && len(a.Doubts) == 0 {
+		if a.Together = p.together(move, own); a.Together != nil {
+			a.Outcome = CannotDelete
+		}
+	}
 	if a.Outcome == Unknown {
 		p.plan(a, n, move, own)
 	}

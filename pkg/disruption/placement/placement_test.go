@@ -90,6 +90,9 @@ func spell(a *Answer) string {
 			out = append(out, fmt.Sprintf("%s: %d %s", p.Pod.Name, r.Nodes, r.Check))
 		}
 	}
+	if a.Together != nil {
+		out = append(out, fmt.Sprintf("together: %s %d of %d on %d", a.Together.Resource, a.Together.Need, a.Together.Free, a.Together.Nodes))
+	}
 	for _, d := range a.Doubts {
 		out = append(out, string(d.Why))
 	}
@@ -270,6 +273,25 @@ func TestOf(t *testing.T) {
 			request(&w.pods[2], "cpu", "2")
 		}, "probably removable; p to n3"},
 		{"a node that is overfull of something else", func(w *world) { request(&w.pods[1], "example.com/gpu", "1") }, "unknown; " + string(DoubtPacking)},
+		{"room for one of two", func(w *world) {
+			w.pods = append(w.pods, newPod("p2", "n1"))
+			request(&w.pods[1], "cpu", "2500m")
+		}, "cannot be deleted; together: cpu 2000 of 1500 on 1"},
+		{"room for one of two, if one leaves", func(w *world) {
+			w.pods = append(w.pods, newPod("p2", "n1"), newPod("q2", "n2"))
+			request(&w.pods[1], "cpu", "1500m")
+			w.pods[3].DeletionTimestamp = &metav1.Time{Time: now}
+		}, "unknown; " + string(DoubtPacking)},
+		{"room for two, but on nodes that are too small for one", func(w *world) {
+			w.pods = append(w.pods, newPod("p2", "n1"))
+			for i, cpu := range []string{"500m", "600m"} {
+				n := *w.nodes[1].DeepCopy()
+				n.Name, n.Spec.ProviderID = fmt.Sprintf("n%d", 3+i), fmt.Sprintf("p:///n%d", 3+i)
+				n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse(cpu)
+				w.nodes = append(w.nodes, n)
+			}
+			request(&w.pods[1], "cpu", "2500m")
+		}, "cannot be deleted; together: cpu 2000 of 1500 on 1"},
 		{"two that want the same port", func(w *world) {
 			w.pods = append(w.pods, newPod("p2", "n1"))
 			for _, i := range []int{0, 2} {
