@@ -1,6 +1,11 @@
 package shrink
 
 import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/noderes/kubectl-noderes/pkg/disruption/placement"
 )
 
@@ -31,4 +36,30 @@ func (c *Cluster) aroundNodes() placement.Known {
 		known.Claims = &list
 	}
 	return known
+}
+
+// noRoomTogether says of which resource the pods of the node request more than
+// the nodes that may take any of them have.
+func (n *nodeCase) noRoomTogether(answer *placement.Answer) doubt {
+	t := answer.Together
+	need, free := thousandths(t.Resource, t.Need), thousandths(t.Resource, t.Free)
+	d := doubt{proven: true, text: fmt.Sprintf("it cannot be deleted, for its %s request together %s of %s, and only %s is free on the %s that may take any of them, and whether a cheaper node could take its place only the provider can tell",
+		plural(len(answer.Pods), "pod"), need, t.Resource, free, plural(t.Nodes, "node"))}
+	d.sum = fmt.Sprintf("%s: %s requested by the pods that have to go elsewhere > %s free on all nodes that may take one", t.Resource, need, free)
+	for i, pod := range answer.Pods {
+		if i == mostReasons {
+			break
+		}
+		d.evidence = append(d.evidence, podField(pod.Pod, "spec.containers[].resources.requests", cut(requestsOf(pod.Pod, t.Resource), 200), "what it requests of "+string(t.Resource)))
+	}
+	return d
+}
+
+// requestsOf are those of a pod's containers, as they were read.
+func requestsOf(p *corev1.Pod, name corev1.ResourceName) string {
+	var out []string
+	for _, c := range p.Spec.Containers {
+		out = append(out, quantity(c.Resources.Requests, name))
+	}
+	return strings.Join(out, " + ")
 }

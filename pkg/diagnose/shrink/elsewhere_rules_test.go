@@ -120,6 +120,9 @@ func TestElsewhereRules(t *testing.T) {
 		{name: "a volume's zone", world: zones(), want: []string{"volume-zone@n1 proven"}, text: []string{
 			"Volume vol of pod shop/p can be attached in zone-a only: 2 nodes elsewhere would take the pod without it, and the other 1 node fails another test",
 			"node n2 takes the pod once it has 2 of cpu free; now it has 1", "api:persistentvolumeclaims/shop/vol"}},
+		{name: "a volume's zone, of a pod that counts for nothing", world: edit(zones(), func(w *world) {
+			w.Pods[0].Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}
+		})},
 		{name: "room in the zone", world: edit(zones(), func(w *world) { cpus("1")(&w.Pods[1]) })},
 		{name: "no room outside either", world: zones().pod("n3", "s", cpus("3")).pod("n4", "t", cpus("3"))},
 		{name: "a volume of both zones", world: edit(zones(), func(w *world) {
@@ -151,6 +154,17 @@ func TestElsewhereRules(t *testing.T) {
 			}
 			noteData(t, got, codes...)
 		})
+	}
+}
+
+func TestNoRoomTogether(t *testing.T) {
+	w := newWorld().pool("a").node("a", "n1").node("a", "n2").pod("n1", "p", cpus("1")).pod("n1", "p2", cpus("1500m")).pod("n2", "q", cpus("2"))
+	got := codesOf(w.read(t).Node("n1"), report.ShrinkBlockerUnknown, report.PodsFitNowhere)
+	if want := []string{"shrink-blocker-unknown@n1 proven"}; !slices.Equal(spelled(got), want) {
+		t.Fatalf("got %v, want %v", spelled(got), want)
+	}
+	if text := fmt.Sprintf("%+v", got); !containsAll(text, []string{"its 2 pods request together 2.5 of cpu, and only 2 is free on the 1 node that may take any of them", "Value:1500m"}) {
+		t.Error(text)
 	}
 }
 

@@ -178,6 +178,9 @@ func (n *nodeCase) noPlan() []doubt {
 		}
 		return nil
 	case placement.CannotDelete:
+		if answer.Together != nil {
+			return []doubt{n.noRoomTogether(answer)}
+		}
 		stuck := answer.Stuck()
 		first := stuck[0]
 		d := doubt{proven: true, text: fmt.Sprintf("it cannot be deleted, for pod %s%s %s (%s), and whether a cheaper node could take its place only the provider can tell",

@@ -10,9 +10,10 @@ import (
 // volumeZone: a volume keeps a pod of the node in its zone. Nodes elsewhere pass
 // every other check, those in the zone fail one (Karpenter 1.14,
 // pkg/controllers/provisioning/scheduling/existingnode.go). It is told of a
-// volume that exists: one that a claim template makes anew goes with its pod.
+// volume that exists: one that a claim template makes anew goes with its pod. For
+// pods that count for nothing no place is looked for.
 func volumeZone(n *nodeCase) []report.Finding {
-	if n.node.Node == nil || n.going() {
+	if n.node.Node == nil || n.going() || n.pool != nil && n.podsErr == nil && n.empty() {
 		return nil
 	}
 	answer := n.elsewhere()

@@ -60,7 +60,7 @@ func (o Outcome) String() string {
 	return [...]string{"unknown", "cannot be deleted", "probably removable"}[o]
 }
 
-// Answer is what is said of one node.
+// Answer is what is said of one node. Karpenter asks none of this of a node that it takes for empty, see [disruption.IsEmpty].
 type Answer struct {
 	Outcome Outcome
 	// Targets are the nodes that stay, by name: those that pods could go to, Karpenter's or not.
