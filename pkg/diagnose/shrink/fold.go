@@ -38,7 +38,7 @@ func (p *poolCase) ofNodes(ofPool []report.Finding) []report.Finding {
 		ofNode := apply(rules, n)
 		verdicts = append(verdicts, n.verdict(slices.Concat(ofPool, ofNode))...)
 		for _, f := range ofNode {
-			if key := fmt.Sprintf("%s %+v", f.Code, f.Subject); !seen[key] {
+			if key := fmt.Sprintf("%s %+v %s", f.Code, f.Subject, f.Summary); !seen[key] {
 				seen[key] = true
 				found = append(found, f)
 			}

@@ -204,6 +204,8 @@ func TestPDBBlocks(t *testing.T) {
 		{name: "not ready, with a healthy budget", world: one(unready).pdb("b", policy(policyv1.IfHealthyBudget)), want: []string{kept}},
 		{name: "two budgets of two pods", world: one().pod("x", "q", func(p *corev1.Pod) { p.Labels["app"] = "api" }).pdb("b").pdb("c", func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = "api" }),
 			want: []string{kept, kept}},
+		{name: "two budgets in the pool's report", world: one().pod("x", "q", func(p *corev1.Pod) { p.Labels["app"] = "api" }).pdb("b").pdb("c", func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels["app"] = "api" }),
+			pool: "a", want: []string{kept, kept}},
 		{name: "two on one pod are another matter", world: one().pdb("b").pdb("c")},
 		{name: "in 1.6 the first that allows nothing", world: one().pdb("b", status(4, 3, 4, 1)).pdb("c"), version: "1.6.4", want: []string{kept}, text: []string{"shop/c"}, lacks: []string{"shop/b"}},
 		{name: "a grace period forgives drift only", world: newWorld().pool("a").node("a", "x", bounded(90*time.Second)).pod("x", "p").pdb("b"), want: []string{kept}, text: []string{`"1m30s"`, "drift goes on all the same"}},
