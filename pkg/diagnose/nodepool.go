@@ -54,6 +54,7 @@ func poolReport(s *snapshot.Snapshot, kind report.Kind, name string, o Options, 
 		Findings:   answer.Findings,
 		Budgets:    answer.Budgets,
 		Timeline:   answer.Timeline,
+		Capacity:   answer.Capacity,
 		Gaps:       gaps.List(),
 	}, nil
 }

@@ -46,6 +46,26 @@ func TestBudgetsText(t *testing.T) {
 	}
 }
 
+func TestCapacityText(t *testing.T) {
+	r := report.Report{Kind: report.NodePoolReport, Metadata: report.Metadata{Name: "service"}, Capacity: []report.NodePoolCapacity{
+		{NodePool: "service", Nodes: 7, Leaving: 1, Starting: 2, Pods: 21, Needed: 4,
+			Sizes: []report.NodeSize{{InstanceType: "r8i.4xlarge", Nodes: 4}, {InstanceType: "r8i.2xl\x1b[31m", Nodes: 2}, {Nodes: 1}, {InstanceType: "c", Nodes: 1}, {InstanceType: "d", Nodes: 1}},
+			Floors: []report.NodeFloor{
+				{Nodes: 4, By: "requests", Of: "memory", Arithmetic: "433Gi requested by 21 pods; the 3 largest nodes leave 371.65Gi, the 4 largest 495.53Gi"},
+				{Nodes: 3, By: "anti-affinity", Of: "Deployment shop/web", Arithmetic: "3 pods, of which a node takes at most 1; the 2 largest nodes hold 2, the 3 largest 3"}}},
+		{NodePool: "one", Nodes: 1, Pods: 1, Needed: 1, Floors: []report.NodeFloor{{Nodes: 1, By: "requests", Arithmetic: "1"}}},
+		{NodePool: "empty", Nodes: 2},
+	}}
+	var out bytes.Buffer
+	if err := Text(&out, []report.Report{r}, Style{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "\x1b") {
+		t.Error("an escape reached the terminal")
+	}
+	golden(t, "capacity.txt", out.Bytes())
+}
+
 // A cell shows the least that holds in any part of it.
 func TestStripShowsTheLeast(t *testing.T) {
 	from := time.Date(2026, 7, 14, 9, 0, 0, 0, time.UTC)

@@ -91,6 +91,7 @@ func (d draw) report() report.Report {
 		Placement: maybe(d, d.placement),
 		WhatIf:    some(d, d.whatIf),
 		Resources: maybe(d, d.resources),
+		Capacity:  some(d, d.capacity),
 		Gaps:      some(d, func() report.Gap { return report.Gap{Wanted: d.s(), Reason: d.s(), Costs: d.s(), Fix: d.s()} }),
 	}
 }
@@ -121,6 +122,14 @@ func (d draw) resources() report.Resources {
 						Peak: maybe(d, d.uint), WorkingSet: maybe(d, d.uint), Anon: maybe(d, d.uint), File: maybe(d, d.uint), Shmem: maybe(d, d.uint),
 						Kernel: maybe(d, d.uint), OOM: maybe(d, d.uint), OOMKill: maybe(d, d.uint), OOMGroupKill: maybe(d, d.uint)}
 				})}
+		})}
+}
+
+func (d draw) capacity() report.NodePoolCapacity {
+	return report.NodePoolCapacity{NodePool: d.s(), Nodes: d.int(), Leaving: d.int(), Starting: d.int(), Pods: d.int(), Needed: d.int(),
+		Sizes: some(d, func() report.NodeSize { return report.NodeSize{InstanceType: d.s(), Nodes: d.int()} }),
+		Floors: some(d, func() report.NodeFloor {
+			return report.NodeFloor{Nodes: d.int(), By: d.pick("requests", "anti-affinity"), Of: d.s(), Arithmetic: d.s()}
 		})}
 }
 

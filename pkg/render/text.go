@@ -172,6 +172,7 @@ func (p *page) report(r report.Report) {
 		p.finding(f, r)
 	}
 	p.whatIf(r.WhatIf)
+	p.capacity(r.Capacity)
 	p.budgets(r.Budgets)
 	p.timeline(r.Timeline)
 	if r.Resources != nil {

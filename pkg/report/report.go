@@ -30,13 +30,14 @@ type Report struct {
 	ObservedAt metav1.Time `json:"observedAt,omitzero"`
 	Versions   Versions    `json:"versions"`
 	// Findings stand in the order of severity, confidence, catalogue, subject.
-	Findings  []Finding         `json:"findings"`
-	Placement *Placement        `json:"placement,omitempty"`
-	Resources *Resources        `json:"resources,omitempty"`
-	WhatIf    []WhatIf          `json:"whatif,omitempty"`
-	Budgets   []NodePoolBudgets `json:"budgets,omitempty"`
-	Timeline  []TimelineSegment `json:"timeline,omitempty"`
-	Gaps      []Gap             `json:"gaps,omitempty"`
+	Findings  []Finding          `json:"findings"`
+	Placement *Placement         `json:"placement,omitempty"`
+	Resources *Resources         `json:"resources,omitempty"`
+	WhatIf    []WhatIf           `json:"whatif,omitempty"`
+	Budgets   []NodePoolBudgets  `json:"budgets,omitempty"`
+	Timeline  []TimelineSegment  `json:"timeline,omitempty"`
+	Capacity  []NodePoolCapacity `json:"capacity,omitempty"`
+	Gaps      []Gap              `json:"gaps,omitempty"`
 }
 
 // List holds the reports of several subjects; its Kind is that of its items

@@ -22,6 +22,7 @@ type Answer struct {
 	Findings []report.Finding
 	Budgets  []report.NodePoolBudgets
 	Timeline []report.TimelineSegment
+	Capacity []report.NodePoolCapacity
 }
 
 // NodePool applies the rules to one pool, and those of nodes to its nodes: what
@@ -33,9 +34,10 @@ func (c *Cluster) NodePool(name string) (answer Answer, ok bool) {
 	}
 	p := c.poolCase(pool)
 	c.noteNodes()
+	capacity := p.capacityFacts()
 	findings := append(apply(poolRules, p), apply(budgetRules, p)...)
 	return Answer{UID: string(pool.UID), Findings: c.settled(append(findings, p.ofNodes(findings)...)),
-		Budgets: []report.NodePoolBudgets{p.budgetFacts()}}, true
+		Budgets: []report.NodePoolBudgets{p.budgetFacts()}, Capacity: capacity}, true
 }
 
 // Budgets applies the rules of budgets to one pool. ok is false where there is
