@@ -15,7 +15,29 @@ func (n *nodeCase) elsewhere() *placement.Answer {
 	if n.planner == nil {
 		n.planner = placement.New(&n.karpenter, n.aroundNodes())
 	}
-	return n.planner.Of(n.node)
+	answer := n.planner.Of(n.node)
+	n.missingElsewhere(answer)
+	return answer
+}
+
+// missingElsewhere notes what could not be read of what the answer depends on.
+func (n *nodeCase) missingElsewhere(answer *placement.Answer) {
+	if len(answer.Moves) > 0 {
+		_, err := n.snap.DaemonSets()
+		n.gaps.Miss("cluster/daemonsets.json", err, "the room that DaemonSets without a pod would take on other nodes is not counted", "collect daemonsets (list) of all namespaces")
+	}
+	for _, pod := range answer.Pods {
+		for _, v := range pod.Pod.Spec.Volumes {
+			if v.PersistentVolumeClaim == nil {
+				continue
+			}
+			_, err := n.snap.PersistentVolumeClaims()
+			n.gaps.Miss("cluster/persistentvolumeclaims.json", err, "which volumes the node's pods use is not known, nor where those keep them", "collect persistentvolumeclaims (list) of all namespaces")
+			_, err = n.snap.PersistentVolumes()
+			n.gaps.Miss("cluster/persistentvolumes.json", err, "whether a volume keeps a pod of the node in its zone is not known", "collect persistentvolumes (list)")
+			return
+		}
+	}
 }
 
 // aroundNodes is what placement looks at beside the nodes and their pods.

@@ -1,6 +1,7 @@
 package shrink
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,35 @@ func TestElsewhere(t *testing.T) {
 			n := k.nodeOf(k.karpenter.Nodes[0])
 			if got := n.elsewhere(); got.Outcome != c.want || got != n.elsewhere() {
 				t.Errorf("got %v, want %v: %+v", got.Outcome, c.want, got)
+			}
+		})
+	}
+}
+
+// What the answer lacks is a gap, where a pod depends on it.
+func TestElsewhereGaps(t *testing.T) {
+	base := func(edit ...func(*corev1.Pod)) *world {
+		w := newWorld().pool("a").node("a", "n1").node("a", "n2").pod("n1", "p", edit...)
+		w.Volumes, w.Claimed, w.DaemonSets = nil, nil, nil
+		return w
+	}
+	for _, c := range []struct {
+		name  string
+		world *world
+		want  []string
+	}{
+		{"a pod with a claim", base(claim("vol")), []string{"cluster/persistentvolumeclaims.json", "cluster/persistentvolumes.json"}},
+		{"a pod without", base(), []string{"cluster/daemonsets.json"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := c.world.read(t)
+			k.nodeOf(k.karpenter.Nodes[0]).elsewhere()
+			var got []string
+			for _, g := range k.gaps.List() {
+				got = append(got, g.Wanted)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
 	}
