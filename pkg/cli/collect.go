@@ -15,6 +15,7 @@ import (
 
 	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+	"github.com/noderes/kubectl-noderes/pkg/workload"
 )
 
 // CollectOptions are those of `collect`.
@@ -24,6 +25,7 @@ type CollectOptions struct {
 
 	namespaceFlag string
 	output        string
+	maxPods       int
 
 	want collect.Request
 }
@@ -32,7 +34,7 @@ type CollectOptions struct {
 func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &CollectOptions{IOStreams: streams}
 	cmd := &cobra.Command{
-		Use:   "collect (NODE... | node/NAME... | pod/NAME...) -o FILE",
+		Use:   "collect (NODE... | node/NAME... | pod/NAME... | WORKLOAD/NAME...) -o FILE",
 		Short: "Write what a report of nodes or pods is made from to a bundle",
 		Long: templates.LongDesc(`
 			Write what a report of these nodes or pods is made from to a bundle, a .tar.gz that
@@ -44,6 +46,9 @@ func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: templates.Examples(`
 			# A pod, its node and the pods beside it
 			kubectl noderes collect pod/web-0 -n shop -o web-0.tar.gz
+
+			# The pods of a Deployment that look worst
+			kubectl noderes collect deploy/web -n shop -o web.tar.gz
 
 			# Two nodes
 			kubectl noderes collect worker-1 worker-2 -o nodes.tar.gz`),
@@ -60,6 +65,7 @@ func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	addNamespaceFlag(cmd, &o.namespaceFlag)
+	addMaxPodsFlag(cmd, &o.maxPods)
 	mustRegister(cmd, "namespace", cobra.NoFileCompletions)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "File to write the bundle to; one that is there is replaced")
 	return cmd
@@ -69,13 +75,24 @@ func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 func (o *CollectOptions) Complete(args []string) error {
 	for _, arg := range args {
 		resource, name, ok := strings.Cut(arg, "/")
+		if kind, isWorkload := workload.KindOf(resource); ok && isWorkload && name != "" && !strings.Contains(name, "/") {
+			namespace, err := o.namespace(o.namespaceFlag)
+			if err != nil {
+				return err
+			}
+			if o.want.Select == nil {
+				o.want.Select = &workload.Selection{Namespace: namespace}
+			}
+			o.want.Select.Workloads = append(o.want.Select.Workloads, workload.Ref{Kind: kind, Namespace: namespace, Name: name})
+			continue
+		}
 		if !ok {
 			resource, name = string(kindNode), arg
 		}
 		kind := resourceKind(resource)
 		switch {
 		case name == "" || strings.Contains(name, "/") || kind != kindNode && kind != kindPod:
-			return fmt.Errorf("%q is neither NODE, node/NAME nor pod/NAME", arg)
+			return fmt.Errorf("%q is neither NODE, node/NAME, pod/NAME nor WORKLOAD/NAME", arg)
 		case kind == kindNode:
 			o.want.Nodes = append(o.want.Nodes, name)
 		default:
@@ -92,10 +109,14 @@ func (o *CollectOptions) Complete(args []string) error {
 // Validate refuses options that cannot be answered.
 func (o *CollectOptions) Validate(cmd *cobra.Command) error {
 	switch {
-	case len(o.want.Nodes)+len(o.want.Pods) == 0:
+	case len(o.want.Nodes)+len(o.want.Pods) == 0 && o.want.Select == nil:
 		return usageErrorf(cmd, "name the nodes or pods to collect")
 	case o.output == "":
 		return usageErrorf(cmd, "say where to write the bundle: -o FILE")
+	}
+	if o.want.Select != nil {
+		o.want.Select.Most = o.maxPods
+		return validateMaxPods(o.maxPods)
 	}
 	return nil
 }
@@ -112,6 +133,11 @@ func (o *CollectOptions) Run(ctx context.Context) error {
 	}
 	for _, pod := range o.want.Pods {
 		errs = append(errs, failed[pod.String()])
+	}
+	if o.want.Select != nil {
+		for _, ref := range o.want.Select.Workloads {
+			errs = append(errs, failed[ref.String()])
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -85,10 +85,11 @@ func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	shared.cluster = &clusterOptions{}
 	pod, node, pool := NewExplainPodOptions(shared), NewExplainNodeOptions(shared), NewExplainNodePoolOptions(shared)
 	cmd := &cobra.Command{
-		Use:   "explain (pod NAME | node NAME | nodepool NAME | TYPE/NAME)",
+		Use:   "explain (pod NAME | WORKLOAD/NAME | node NAME | nodepool NAME | TYPE/NAME)",
 		Short: "Explain a pod, a node or a NodePool",
 		Long: templates.LongDesc(`
-			Explain a pod: its CPU time, its memory and kills, where it was placed.
+			Explain a pod: its CPU time, its memory and kills, where it was placed. Of a workload,
+			such as deploy/web, the pods that look worst.
 
 			Explain a node: what is wrong with the node itself, and what keeps it from being removed.
 
@@ -106,7 +107,7 @@ func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			resource, _, ok := strings.Cut(args[0], "/")
 			switch kind := resourceKind(resource); {
-			case kind == kindPod && ok:
+			case (kind == kindPod || isWorkload(resource)) && ok:
 				if f := cmd.Flags().Lookup("karpenter-version"); f.Changed {
 					return usageErrorf(cmd, "--karpenter-version is for nodes and nodepools")
 				}
@@ -116,7 +117,7 @@ func NewCmdExplain(streams genericiooptions.IOStreams) *cobra.Command {
 			case kind == kindNodePool && ok:
 				return pool.execute(cmd, args)
 			case ok:
-				return fmt.Errorf("%q: only pods, nodes and nodepools can be explained, not %q", args[0], resource)
+				return fmt.Errorf("%q: only pods, workloads, nodes and nodepools can be explained, not %q", args[0], resource)
 			default:
 				return fmt.Errorf("%q: say what it is: pod NAME, node NAME, nodepool NAME, or TYPE/NAME", args[0])
 			}

@@ -94,6 +94,35 @@ func TestLiveIsWhatTheBundleTells(t *testing.T) {
 	}
 }
 
+// Of a workload the live report and that of the collected bundle are the same,
+// and those of a selector but for the remark that a bundle holds a part.
+func TestLiveSelection(t *testing.T) {
+	const owned = `"labels":{"app":"web"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"s1","controller":true}]`
+	pod := func(n int) string {
+		return fmt.Sprintf(`{"metadata":{"name":"web-%d","namespace":"shop","uid":"u%d",%s},"spec":{"nodeName":"n1","containers":[{"name":"app","image":"app"}]},
+			"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}],"containerStatuses":[{"name":"app","restartCount":%d,"state":{"running":{}}}]}}`, n, n, owned, n)
+	}
+	list := fmt.Sprintf(`{"metadata":{},"items":[%s,%s,%s]}`, pod(0), pod(1), pod(2))
+	config := liveCluster(t, map[string]string{
+		"/apis/apps/v1/namespaces/shop/statefulsets/web": `{"metadata":{"name":"web","namespace":"shop","uid":"s1"},"spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"replicas":3}}`,
+		"/api/v1/namespaces/shop/pods":                   list, "/api/v1/pods": list,
+	})
+	bundle := filepath.Join(t.TempDir(), "b.tar.gz")
+	run(t, ExitReport, "collect", "sts/web", "-o", bundle, "--max-pods", "2", "--kubeconfig", config)
+	for _, args := range [][]string{{"sts/web"}, {"sts/web", "-o", "json"}, {"pod", "-l", "app=web", "-n", "shop", "-o", "jsonpath={.items[*].metadata.name}"}} {
+		args = append([]string{"explain", "--max-pods", "2"}, args...)
+		live, errOut := run(t, ExitReport, append(args, "--kubeconfig", config)...)
+		from, _ := run(t, ExitReport, append(args, "--from", bundle)...)
+		if live != from || errOut != "" || !strings.Contains(live, "web-1") {
+			t.Errorf("%v: %s\nlive:\n%s\nfrom:\n%s", args, errOut, live, from)
+		}
+	}
+	out, _ := run(t, ExitReport, "explain", "pod", "-A", "--max-pods", "1", "-o", "jsonpath={.items[*].metadata.name} {.selection.pods} {.selection.partial}", "--kubeconfig", config)
+	if out != "web-2 3 " {
+		t.Errorf("-A: %q", out)
+	}
+}
+
 // The namespace is that of the flag, else of the context; a pod that is not
 // there does not keep the others from being explained.
 func TestLiveNamespaceAndErrors(t *testing.T) {
@@ -114,7 +143,12 @@ func TestLiveNamespaceAndErrors(t *testing.T) {
 		{[]string{"explain", "nodepool", "p"}, ExitError, "", "--from"},
 		{[]string{"collect", "pod/web-0"}, ExitError, "", "-o FILE"},
 		{[]string{"collect", "-o", "x"}, ExitError, "", "name the nodes or pods"},
-		{[]string{"collect", "deploy/web", "-o", "x"}, ExitError, "", "neither NODE"},
+		{[]string{"collect", "secret/web", "-o", "x"}, ExitError, "", "neither NODE"},
+		{[]string{"collect", "deploy/web", "-o", "x"}, ExitError, "", `deployments.apps "web" not found in namespace "shop"`},
+		{[]string{"collect", "deploy/web", "-o", "x", "--max-pods", "501"}, ExitError, "", "not from 1 to 500"},
+		{[]string{"explain", "deploy/web", "--context", "elsewhere"}, ExitError, "", `deployments.apps "web" not found in namespace "other"`},
+		{[]string{"explain", "pod", "-l", "app=x", "--user", "nobody"}, ExitError, "", `list pods in namespace "shop"`},
+		{[]string{"explain", "pod", "web-0", "-A"}, ExitError, "", "across all namespaces"},
 		{[]string{"collect", "pod/gone", "-o", filepath.Join(t.TempDir(), "x")}, ExitError, "", `pods "gone" not found`},
 		{[]string{"collect", "pod/web-0", "-o", filepath.Join(t.TempDir(), "no", "x")}, ExitError, "", "no such file"},
 	} {

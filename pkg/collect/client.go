@@ -76,6 +76,11 @@ func hasStatus(err error, code int) bool {
 // get reads one answer whole. Path is relative to the server, its elements
 // already escaped.
 func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return c.getAs(ctx, path, query, "application/json, */*;q=0.5")
+}
+
+// getAs is get of one media type.
+func (c *Client) getAs(ctx context.Context, path string, query url.Values, accept string) ([]byte, error) {
 	select {
 	case c.slot <- struct{}{}:
 		defer func() { <-c.slot }()
@@ -83,7 +88,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte
 		return nil, ctx.Err()
 	}
 	for attempt := 1; ; attempt++ {
-		data, wait, err := c.once(ctx, path, query)
+		data, wait, err := c.once(ctx, path, query, accept)
 		if wait < 0 || attempt == attempts {
 			return data, err
 		}
@@ -99,7 +104,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) ([]byte
 
 // once makes one attempt; wait is how long to wait before the next, negative
 // where another would be of no use.
-func (c *Client) once(ctx context.Context, path string, query url.Values) (data []byte, wait time.Duration, err error) {
+func (c *Client) once(ctx context.Context, path string, query url.Values, accept string) (data []byte, wait time.Duration, err error) {
 	target := strings.TrimSuffix(c.base.String(), "/") + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
@@ -108,7 +113,7 @@ func (c *Client) once(ctx context.Context, path string, query url.Values) (data 
 	if err != nil {
 		return nil, -1, err
 	}
-	req.Header.Set("Accept", "application/json, */*;q=0.5")
+	req.Header.Set("Accept", accept)
 	c.mu.Lock()
 	c.requests++
 	c.mu.Unlock()

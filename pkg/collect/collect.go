@@ -16,10 +16,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+	"github.com/noderes/kubectl-noderes/pkg/workload"
 )
 
 // Request is what is asked for: nodes with their pods, and pods with the nodes
@@ -27,6 +29,9 @@ import (
 type Request struct {
 	Pods  []types.NamespacedName
 	Nodes []string
+	// Select asks for the pods of a selection too, as many as its Most from their
+	// nodes.
+	Select *workload.Selection
 	// Tool is what the bundle says of its maker.
 	Tool string
 	// Now is the moment of the snapshot where no answer of the API server tells it.
@@ -51,6 +56,8 @@ type collector struct {
 	kubelets map[string]bool
 }
 
+var errInterrupted = errors.New("interrupted")
+
 // Collect reads what is asked for until it has all or ctx is done. Pods and
 // nodes that are not there, or whose own object may not be read, are errors by
 // "namespace/name" or "name"; everything else that is missing is a gap of the
@@ -61,6 +68,21 @@ func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snaps
 	nodes := map[string]bool{}
 	for _, name := range want.Nodes {
 		nodes[name] = true
+	}
+	if want.Select != nil {
+		chosen, err := c.choose(ctx, *want.Select)
+		switch {
+		case errors.Is(ctx.Err(), context.Canceled):
+			return nil, nil, errInterrupted
+		case err != nil:
+			return nil, nil, err
+		}
+		for _, pod := range chosen {
+			c.work.Go(func() { c.events(ctx, pod.name.Namespace, "Pod", pod.name.Name) })
+			if pod.node != "" {
+				nodes[pod.node] = true
+			}
+		}
 	}
 	var mu sync.Mutex
 	var pods sync.WaitGroup
@@ -83,7 +105,7 @@ func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snaps
 	}
 	c.work.Wait()
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, nil, errors.New("interrupted")
+		return nil, nil, errInterrupted
 	}
 	if err := c.finish(); err != nil {
 		return nil, nil, err
@@ -141,9 +163,17 @@ func (c *collector) pod(ctx context.Context, name types.NamespacedName) (node st
 	if err := segments(name.Namespace, name.Name); err != nil {
 		return "", err
 	}
-	data, err := c.client.get(ctx, "/api/v1/namespaces/"+url.PathEscape(name.Namespace)+"/pods/"+url.PathEscape(name.Name), nil)
+	pods := "/api/v1/namespaces/" + url.PathEscape(name.Namespace) + "/pods"
+	data, err := c.client.get(ctx, pods+"/"+url.PathEscape(name.Name), nil)
+	if hasStatus(err, http.StatusNotFound) {
+		notFound := fmt.Sprintf("pods %q not found in namespace %q", name.Name, name.Namespace)
+		if near := workload.Nearest(c.namesThere(ctx, pods), name.Name); len(near) > 0 {
+			notFound += "; nearest: " + strings.Join(near, ", ")
+		}
+		return "", errors.New(notFound)
+	}
 	if err != nil {
-		return "", subjectError(err, fmt.Sprintf("pods %q not found in namespace %q", name.Name, name.Namespace), fmt.Sprintf("get pods in namespace %q", name.Namespace))
+		return "", subjectError(err, "", fmt.Sprintf("get pods in namespace %q", name.Namespace))
 	}
 	var pod struct {
 		Spec struct {
@@ -236,35 +266,17 @@ func (c *collector) events(ctx context.Context, namespace, kind, name string) {
 
 // list reads all pages of a list, or nothing of it.
 func (c *collector) list(ctx context.Context, resource, path string, query url.Values) error {
-	query.Set("limit", "500")
 	var items []json.RawMessage
 	total := 0
-	for {
-		data, err := c.client.get(ctx, path, query)
-		if err != nil {
-			return err
-		}
-		var page struct {
-			Metadata struct {
-				Continue string `json:"continue"`
-			} `json:"metadata"`
-			Items []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(data, &page); err != nil {
-			return errors.New("the answer is no list")
-		}
-		if total += len(data); total > snapshot.MaxFileBytes {
+	err := c.pages(ctx, path, query, func(page []json.RawMessage, size int) error {
+		if total += size; total > snapshot.MaxFileBytes {
 			return snapshot.ErrFileTooLarge
 		}
-		items = append(items, page.Items...)
-		if page.Metadata.Continue == "" {
-			break
-		}
-		if page.Metadata.Continue == query.Get("continue") {
-			return errors.New("the list's pages have no end")
-		}
-		query.Set("continue", page.Metadata.Continue)
-		query.Del("resourceVersion") // the token names it
+		items = append(items, page...)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	c.mu.Lock()
 	if c.lists[resource] == nil {
@@ -279,8 +291,49 @@ func (c *collector) list(ctx context.Context, resource, path string, query url.V
 	return nil
 }
 
+// pages reads a list page by page; size is that of a page's answer.
+func (c *collector) pages(ctx context.Context, path string, query url.Values, each func(items []json.RawMessage, size int) error) error {
+	query.Set("limit", "500")
+	for {
+		data, err := c.client.get(ctx, path, query)
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Metadata struct {
+				Continue string `json:"continue"`
+			} `json:"metadata"`
+			Items []json.RawMessage `json:"items"`
+		}
+		if err := json.Unmarshal(data, &page); err != nil {
+			return errors.New("the answer is no list")
+		}
+		if err := each(page.Items, len(data)); err != nil {
+			return err
+		}
+		if page.Metadata.Continue == "" {
+			return nil
+		}
+		if page.Metadata.Continue == query.Get("continue") {
+			return errors.New("the list's pages have no end")
+		}
+		query.Set("continue", page.Metadata.Continue)
+		query.Del("resourceVersion") // the token names it
+	}
+}
+
 // kinds are those of the items, which a typed list leaves out.
-var kinds = map[string]string{"pods": "Pod", "nodes": "Node", "events": "Event"}
+var kinds = map[string]metav1.TypeMeta{
+	"pods":   {APIVersion: "v1", Kind: "Pod"},
+	"nodes":  {APIVersion: "v1", Kind: "Node"},
+	"events": {APIVersion: "v1", Kind: "Event"},
+}
+
+func init() {
+	for _, k := range workload.Kinds() {
+		kinds[k.Resource] = metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.Kind}
+	}
+}
 
 // keep redacts an object and puts it on its list. Of an object that two answers
 // hold the first counts: a pod's own answer, not the list's, which may be older.
@@ -311,10 +364,11 @@ func (c *collector) fail(subject string, err error) {
 	c.failed[subject] = err
 }
 
-// subjectError is that of an object that was asked for by name.
+// subjectError is that of an object that was asked for, by a name that the text
+// notFound tells, or of a list of them.
 func subjectError(err error, notFound, right string) error {
 	switch {
-	case hasStatus(err, http.StatusNotFound):
+	case notFound != "" && hasStatus(err, http.StatusNotFound):
 		return errors.New(notFound)
 	case hasStatus(err, http.StatusForbidden), hasStatus(err, http.StatusUnauthorized):
 		return fmt.Errorf("%w (needed: %s)", err, right)

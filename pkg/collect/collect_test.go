@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
@@ -79,7 +80,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.answer != nil && s.answer(w, r) {
 		return
 	}
-	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
+	inner, _ := below(r.URL.Path)
+	parts := strings.Split(inner, "/")
 	namespace := ""
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		namespace, parts = parts[1], parts[2:]
@@ -102,9 +104,21 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// below is a path below its API group and version.
+func below(path string) (string, bool) {
+	if rest, ok := strings.CutPrefix(path, "/api/v1/"); ok {
+		return rest, true
+	}
+	parts := strings.SplitN(path, "/", 5) // "", apis, group, version, rest
+	if len(parts) < 5 || parts[1] != "apis" {
+		return "", false
+	}
+	return parts[4], true
+}
+
 // right is what RBAC asks for a GET of a path; "" for what needs none.
 func right(path string) string {
-	path, ok := strings.CutPrefix(path, "/api/v1/")
+	path, ok := below(path)
 	if !ok {
 		return ""
 	}
@@ -135,8 +149,15 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, resource, namespac
 		refuse(w, http.StatusBadRequest)
 		return
 	}
+	byLabel, err := labels.Parse(r.URL.Query().Get("labelSelector"))
+	if err != nil {
+		refuse(w, http.StatusBadRequest)
+		return
+	}
 	var found []any
 	for _, o := range s.objects[resource] {
+		meta := o["metadata"].(map[string]any)
+		own, _ := meta["labels"].(map[string]string)
 		set := fields.Set{}
 		for _, from := range []string{"spec", "involvedObject"} {
 			m, _ := o[from].(map[string]any)
@@ -146,7 +167,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, resource, namespac
 				}
 			}
 		}
-		if (namespace == "" || o["metadata"].(map[string]any)["namespace"] == namespace) && selector.Matches(set) {
+		if (namespace == "" || meta["namespace"] == namespace) && selector.Matches(set) && byLabel.Matches(labels.Set(own)) {
 			found = append(found, o)
 		}
 	}
@@ -303,6 +324,7 @@ func TestFailedSubjects(t *testing.T) {
 	}
 	s := newServer(t)
 	fails(s, Request{Pods: []types.NamespacedName{{Namespace: "shop", Name: "gone"}}}, "shop/gone", `pods "gone" not found in namespace "shop"`)
+	fails(s, Request{Pods: []types.NamespacedName{{Namespace: "shop", Name: "web-1"}}}, "shop/web-1", `pods "web-1" not found in namespace "shop"; nearest: web-0`)
 	fails(s, Request{Pods: []types.NamespacedName{{Namespace: "shop", Name: ".."}}}, "shop/..", "no name")
 	fails(s, Request{Nodes: []string{"gone"}}, "gone", `nodes "gone" not found`)
 	fails(s, Request{Nodes: []string{"a/b"}}, "a/b", "no name")

@@ -31,8 +31,8 @@ func TestClusterRole(t *testing.T) {
 			}
 		}
 	}
-	s := newServer(t)
-	s.collect(t, Request{Pods: web.Pods, Nodes: []string{"n1"}})
+	s := workloadServer(t)
+	s.collect(t, Request{Pods: web.Pods, Nodes: []string{"n1"}, Select: selection("deploy/web", "sts/db", "ds/agent", "job/import", "rs/web-1")})
 	delete(s.used, "")
 	if !maps.Equal(granted, s.used) {
 		t.Errorf("granted %v, used %v", slices.Sorted(maps.Keys(granted)), slices.Sorted(maps.Keys(s.used)))

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -30,7 +32,7 @@ var (
 
 // redact takes out of an API object what a bundle never keeps, and gives it its
 // kind. The key orders objects of one resource.
-func redact(data []byte, kind string) (object json.RawMessage, key string, err error) {
+func redact(data []byte, of metav1.TypeMeta) (object json.RawMessage, key string, err error) {
 	var o map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -42,14 +44,29 @@ func redact(data []byte, kind string) (object json.RawMessage, key string, err e
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
 		delete(annotations, lastApplied)
 	}
-	if spec, ok := o["spec"].(map[string]any); ok && kind == "Pod" {
-		redactPodSpec(spec)
+	if spec, ok := o["spec"].(map[string]any); ok {
+		if of.Kind == "Pod" {
+			redactPodSpec(spec)
+		}
+		redactTemplate(spec["template"])
 	}
-	o["apiVersion"], o["kind"] = "v1", kind
+	o["apiVersion"], o["kind"] = of.APIVersion, of.Kind
 	object, err = json.Marshal(o)
 	namespace, _ := meta["namespace"].(string)
 	name, _ := meta["name"].(string)
 	return object, namespace + "/" + name, err
+}
+
+// redactTemplate treats the pods that a workload makes as pods.
+func redactTemplate(template any) {
+	t, _ := template.(map[string]any)
+	meta, _ := t["metadata"].(map[string]any)
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		delete(annotations, lastApplied)
+	}
+	if spec, ok := t["spec"].(map[string]any); ok {
+		redactPodSpec(spec)
+	}
 }
 
 // redactPodSpec keeps of commands and variables what sizes a runtime.

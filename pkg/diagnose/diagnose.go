@@ -18,6 +18,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+	"github.com/noderes/kubectl-noderes/pkg/workload"
 )
 
 // Options narrow a question.
@@ -136,19 +137,42 @@ func (e *NotFoundError) Error() string {
 	case len(e.Known) <= most:
 		msg += "; it has " + strings.Join(e.Known, ", ")
 	default:
-		msg += fmt.Sprintf("; it has %d, among them %s", len(e.Known), strings.Join(e.Known[:most], ", "))
+		some := e.Known[:most]
+		if near := nearest(e.Known, e.Name); len(near) > 0 {
+			some = near
+		}
+		msg += fmt.Sprintf("; it has %d, among them %s", len(e.Known), strings.Join(some, ", "))
 	}
 	return msg
 }
 
-// AmbiguousError says that several pods have the name.
+// nearest are those of the known that are most like a name; a namespace before
+// them does not count.
+func nearest(known []string, name string) []string {
+	full := map[string]string{}
+	var names []string
+	for _, k := range known {
+		plain := k[strings.LastIndex(k, "/")+1:]
+		if _, there := full[plain]; !there {
+			full[plain] = k
+			names = append(names, plain)
+		}
+	}
+	var out []string
+	for _, n := range workload.Nearest(names, name) {
+		out = append(out, full[n])
+	}
+	return out
+}
+
+// AmbiguousError says that several objects have the name.
 type AmbiguousError struct {
-	Name       string
+	What, Name string
 	Namespaces []string
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("pods %q exist in several namespaces: %s; choose one with -n", e.Name, strings.Join(e.Namespaces, ", "))
+	return fmt.Sprintf("%s %q exist in several namespaces: %s; choose one with -n", e.What, e.Name, strings.Join(e.Namespaces, ", "))
 }
 
 func findPod(pods []corev1.Pod, namespace, name string) (*corev1.Pod, error) {
@@ -170,7 +194,7 @@ func findPod(pods []corev1.Pod, namespace, name string) (*corev1.Pod, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1 && namespace == "":
-		return nil, &AmbiguousError{Name: name, Namespaces: elsewhere}
+		return nil, &AmbiguousError{What: "pods", Name: name, Namespaces: elsewhere}
 	case len(found) > 1:
 		return nil, fmt.Errorf("pods %q stands %d times in namespace %q of the bundle", name, len(found), namespace)
 	case len(elsewhere) > 0:

@@ -20,7 +20,7 @@ func Text(w io.Writer, reports []report.Report, s Style) error {
 	for i, r := range reports {
 		if i > 0 {
 			p.blank()
-			p.line(0, p.palette.faint, strings.Repeat(p.style.rule(), ruleWidth(s.Width)))
+			p.rule()
 		}
 		p.report(r)
 	}

@@ -46,6 +46,9 @@ type List struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       Kind     `json:"kind"`
 	Items      []Report `json:"items"`
+	// Selection is set where the pods of workloads or of a selector were asked
+	// about.
+	Selection *Selection `json:"selection,omitempty"`
 }
 
 // NewList wraps reports of one kind.

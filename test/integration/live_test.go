@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
+	"github.com/noderes/kubectl-noderes/pkg/workload"
 	"github.com/noderes/kubectl-noderes/test/integration/standin"
 )
 
@@ -73,14 +74,38 @@ func rightsOf(rules []rbacv1.PolicyRule) []right {
 	return all
 }
 
-// userWith is the kubeconfig of a new user with just these rights in the core group.
+// groupOf is the API group of a resource that the plugin reads.
+func groupOf(resource string) string {
+	for _, k := range workload.Kinds() {
+		if k.Resource == resource {
+			return k.Group
+		}
+	}
+	return ""
+}
+
+// question is one that only a right makes answerable: of workloads those about them, else about a pod.
+func question(r right) []string {
+	switch r.resource {
+	case "replicasets":
+		if r.verb == "get" {
+			return []string{"explain", "rs/stray", "-n", "default"}
+		}
+		return []string{"explain", "deploy/live", "-n", "default"}
+	case "deployments", "statefulsets", "daemonsets", "jobs":
+		return []string{"explain", r.resource + "/live", "-n", "default"}
+	}
+	return []string{"explain", "pod", "throttled", "-n", live.pods[0].Namespace}
+}
+
+// userWith is the kubeconfig of a new user with just these rights.
 func (c *cluster) userWith(t *testing.T, rights []right) string {
 	t.Helper()
 	user := strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
 	if len(rights) > 0 {
 		var rules []rbacv1.PolicyRule
 		for _, r := range rights {
-			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{r.resource}, Verbs: []string{r.verb}})
+			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{groupOf(r.resource)}, Resources: []string{r.resource}, Verbs: []string{r.verb}})
 		}
 		c.grant(t, user, rules...)
 	}
@@ -173,6 +198,7 @@ func TestRoleIsEnough(t *testing.T) {
 
 // TestRightsAreNeeded: each right of the role is documented, and to leave it out costs what the documentation says and nothing else.
 func TestRightsAreNeeded(t *testing.T) {
+	live.withWorkloads(t)
 	all, costs := rightsOf(apiOnly(t)), documented(t)
 	if len(all) < 2 || len(costs) != len(all) {
 		t.Fatalf("the role grants %v, documented are %v", all, costs)
@@ -185,7 +211,7 @@ func TestRightsAreNeeded(t *testing.T) {
 			}
 			user := live.userWith(t, slices.DeleteFunc(slices.Clone(all), func(r right) bool { return r == without }))
 			if len(paths) == 0 {
-				out, errs, err := live.noderes(t, user, "explain", "pod", "throttled", "-n", live.pods[0].Namespace)
+				out, errs, err := live.noderes(t, user, question(without)...)
 				if err == nil || len(out) > 0 || !oneError(errs, without) {
 					t.Errorf("%v\n%s%s", err, out, errs)
 				}
