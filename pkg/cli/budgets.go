@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // --timezone must not hang on what the machine has
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -29,7 +28,7 @@ type BudgetsOptions struct {
 	names    []string
 	filename string
 	ahead    string
-	timezone string
+	horizon  time.Duration
 	suggest  bool
 
 	shrink shrink.Options
@@ -74,13 +73,12 @@ func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
 	o.sourceOptions.addFlags(cmd)
 	o.outputOptions.addFlags(cmd)
 	o.karpenter.addFlags(cmd)
+	o.karpenter.addZoneFlag(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&o.filename, "filename", "f", "", "NodePool to try before it is applied, YAML or JSON; it stands in for the one of its name")
 	flags.StringVar(&o.ahead, "for", "24h", "How far the timeline goes: 24h, 7d, up to 31d")
-	flags.StringVar(&o.timezone, "timezone", "", "Show the times of this zone beside UTC, such as Asia/Seoul")
 	flags.BoolVar(&o.suggest, "suggest", false, "Print the least edit that keeps the windows and lets empty nodes go, as a patch")
 	mustRegister(cmd, "for", cobra.FixedCompletions([]string{"24h", "7d"}, cobra.ShellCompDirectiveNoFileComp))
-	mustRegister(cmd, "timezone", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -93,16 +91,8 @@ func (o *BudgetsOptions) Complete(args []string) error {
 	if o.names, err = resourceNames(kindNodePool, args); err != nil {
 		return err
 	}
-	o.shrink = o.karpenter.options()
-	if o.shrink.Ahead, err = parseAhead(o.ahead); err != nil {
-		return err
-	}
-	if o.timezone != "" {
-		if o.shrink.Zone, err = time.LoadLocation(o.timezone); err != nil {
-			return fmt.Errorf("--timezone=%q is no time zone that is known here: give an IANA name such as Asia/Seoul or UTC", o.timezone)
-		}
-	}
-	return nil
+	o.horizon, err = parseAhead(o.ahead)
+	return err
 }
 
 // parseAhead reads a duration, also in whole days.
@@ -128,7 +118,12 @@ func (o *BudgetsOptions) Validate() error {
 	if err := o.explainOptions.validate(); err != nil {
 		return err
 	}
-	return o.karpenter.validate()
+	if err := o.karpenter.validate(); err != nil {
+		return err
+	}
+	o.shrink = o.karpenter.options()
+	o.shrink.Ahead = o.horizon
+	return nil
 }
 
 // Run tells the budgets of each NodePool.

@@ -61,6 +61,7 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 	mustRegister(cmd, "set", completeSettings)
 	o.karpenter.addFlags(cmd)
 	o.karpenter.addPriceFlags(cmd)
+	o.karpenter.addZoneFlag(cmd)
 	return cmd
 }
 

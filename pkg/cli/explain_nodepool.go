@@ -43,6 +43,7 @@ func newCmdExplainNodePool(o *ExplainNodePoolOptions) *cobra.Command {
 	}
 	o.karpenter.addFlags(cmd)
 	o.karpenter.addPriceFlags(cmd)
+	o.karpenter.addZoneFlag(cmd)
 	return cmd
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"os"
+	"time"
+	_ "time/tzdata" // --timezone must not hang on what the machine has
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +16,9 @@ import (
 
 // karpenterOptions are what a question supposes of Karpenter.
 type karpenterOptions struct {
-	version string
+	version  string
+	timezone string
+	zone     *time.Location
 	// pricesFile states prices, for commands that weigh them.
 	pricesFile string
 	prices     disruption.InstanceTypes
@@ -23,6 +27,12 @@ type karpenterOptions struct {
 func (o *karpenterOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.version, "karpenter-version", "", "Rules of this Karpenter, such as 1.14 or v1.6.4, where the bundle does not tell its version")
 	mustRegister(cmd, "karpenter-version", cobra.NoFileCompletions)
+}
+
+// addZoneFlag is for commands that tell when windows open and close.
+func (o *karpenterOptions) addZoneFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.timezone, "timezone", "", "Show the times of this zone beside UTC, such as Asia/Seoul")
+	mustRegister(cmd, "timezone", cobra.NoFileCompletions)
 }
 
 // addPriceFlags is for commands that weigh prices.
@@ -42,6 +52,12 @@ func (o *karpenterOptions) validate() error {
 			return fmt.Errorf("--prices=%s: %w", o.pricesFile, err)
 		}
 	}
+	if o.timezone != "" {
+		var err error
+		if o.zone, err = time.LoadLocation(o.timezone); err != nil {
+			return fmt.Errorf("--timezone=%q is no time zone that is known here: give an IANA name such as Asia/Seoul or UTC", o.timezone)
+		}
+	}
 	if o.version == "" {
 		return nil
 	}
@@ -52,7 +68,7 @@ func (o *karpenterOptions) validate() error {
 }
 
 func (o *karpenterOptions) options() shrink.Options {
-	return shrink.Options{KarpenterVersion: o.version, Prices: o.prices}
+	return shrink.Options{KarpenterVersion: o.version, Prices: o.prices, Zone: o.zone}
 }
 
 // readFile reads a regular file of at most so many bytes.

@@ -62,11 +62,9 @@ func saidOfPools(codes []report.Code) bool {
 
 // fold keeps findings up to mostOfNodes, shared out over their codes, and for
 // each code counts those that it leaves out. Of findings with the same text but
-// for the node's name the first comes before any second.
+// for the node's name the first comes before any second, and no more than
+// mostAlike are told one by one.
 func (p *poolCase) fold(findings []report.Finding) []report.Finding {
-	if len(findings) <= mostOfNodes {
-		return findings
-	}
 	byCode := map[report.Code][]report.Finding{}
 	var codes []report.Code
 	for _, f := range findings {
@@ -76,7 +74,10 @@ func (p *poolCase) fold(findings []report.Finding) []report.Finding {
 		byCode[f.Code] = append(byCode[f.Code], f)
 	}
 	slices.Sort(codes)
-	most := max(1, mostOfNodes/len(codes))
+	most := len(findings)
+	if most > mostOfNodes {
+		most = max(1, mostOfNodes/len(codes))
+	}
 	var out []report.Finding
 	for _, code := range codes {
 		of, distinct := distinctFirst(byCode[code])

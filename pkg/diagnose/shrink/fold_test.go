@@ -36,9 +36,15 @@ func TestFold(t *testing.T) {
 	}
 	p := newWorld().pool("a").read(t).poolCase(newWorld().pool("a").read(t).karpenter.Pools["a"])
 
-	few := alike(report.PDBBlocks, mostOfNodes, same)
+	few := alike(report.PDBBlocks, mostOfNodes, other)
 	if got := p.fold(few); len(got) != mostOfNodes {
 		t.Errorf("%d of %d are few, and folded to %d", len(few), mostOfNodes, len(got))
+	}
+	if got := p.fold(alike(report.PDBBlocks, mostAlike+1, same)); len(got) != mostAlike+1 {
+		t.Errorf("three of the same are folded to %s", names(got))
+	}
+	if got := p.fold(alike(report.PDBBlocks, mostAlike+2, same)); names(got) != "n00 n01 a" {
+		t.Errorf("four of the same are folded to %s", names(got))
 	}
 	got := p.fold(alike(report.PDBBlocks, mostOfNodes+1, same))
 	if names(got) != "n00 n01 a" {
