@@ -157,6 +157,8 @@ const (
 	NoCheaperReplacement        Code = "no-cheaper-replacement"
 	SpotToSpotBarred            Code = "spot-to-spot-barred"
 	PodsFitNowhere              Code = "pods-fit-nowhere"
+	TopologySpreadFloor         Code = "topology-spread-floor"
+	AntiAffinityFloor           Code = "anti-affinity-floor"
 	VolumeZone                  Code = "volume-zone"
 	PriceUnknown                Code = "price-unknown"
 	DriftQueued                 Code = "drift-queued"
@@ -314,6 +316,8 @@ var catalogue = []Entry{
 	{NoCheaperReplacement, GroupShrinking, Info, "Karpenter found no cheaper node for the pods"},
 	{SpotToSpotBarred, GroupShrinking, Info, "one spot node is not replaced by another"},
 	{PodsFitNowhere, GroupShrinking, Warning, "a pod of the node fits on no other node, and no new one can be made for it"},
+	{TopologySpreadFloor, GroupShrinking, Warning, "a topology spread keeps a pod off every other node"},
+	{AntiAffinityFloor, GroupShrinking, Warning, "an anti-affinity keeps a pod off every other node"},
 	{VolumeZone, GroupShrinking, Warning, "a volume keeps a pod in a zone where no other node takes it"},
 	{PriceUnknown, GroupShrinking, Info, "what the node costs is not known"},
 	{DriftQueued, GroupShrinking, Info, "the node is drifted and waits to be replaced"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/floor"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/placement"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
@@ -70,6 +71,8 @@ type Cluster struct {
 	nominated  map[string][]corev1.Event
 	nodeCases  map[*disruption.Node]*nodeCase
 	planner    *placement.Planner // nil: not asked for yet
+	topology   *floor.Topology    // nil: not asked for yet
+	bars       int                // pairs looked at by it
 	without    *placement.Planner // that of the nodes without empty ones that go; nil: not asked for yet
 	candidates *[]*nodeCase       // of consolidation; nil: not asked for yet
 	changed    *change            // nil: not asked for yet

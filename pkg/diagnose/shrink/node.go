@@ -17,6 +17,9 @@ type nodeCase struct {
 	// blockers are all that keep it from being a candidate of any method, as far
 	// as pods and their budgets are known.
 	blockers []disruption.Blocker
+	// apartPods are of apart, once isApart.
+	apartPods []apartPod
+	isApart   bool
 }
 
 // Node applies the rules to one node. It finds nothing where the API server's

@@ -38,6 +38,8 @@ var (
 		{codes: []report.Code{report.NoCheaperReplacement}, find: noCheaperReplacement},
 		{codes: []report.Code{report.SpotToSpotBarred}, find: spotToSpotBarred},
 		{codes: []report.Code{report.PodsFitNowhere}, find: podsFitNowhere},
+		{codes: []report.Code{report.TopologySpreadFloor}, find: topologySpreadFloor},
+		{codes: []report.Code{report.AntiAffinityFloor}, find: antiAffinityFloor},
 		{codes: []report.Code{report.VolumeZone}, find: volumeZone},
 		{codes: []report.Code{report.PriceUnknown}, find: priceUnknown},
 		{codes: []report.Code{report.DriftQueued}, find: driftQueued},
@@ -55,6 +57,8 @@ var (
 		{codes: []report.Code{report.StaticNodePool}, find: staticNodePool},
 		{codes: []report.Code{report.ConsolidationNever}, find: consolidationNever},
 		{codes: []report.Code{report.PolicyWhenEmpty}, find: policyWhenEmpty},
+		{codes: []report.Code{report.TopologySpreadFloor}, find: poolTopologySpreadFloor},
+		{codes: []report.Code{report.AntiAffinityFloor}, find: poolAntiAffinityFloor},
 		{codes: []report.Code{report.NodePoolLimitReached}, find: nodePoolLimitReached},
 		{codes: []report.Code{report.KarpenterUnsynced}, find: poolUnsynced},
 	}

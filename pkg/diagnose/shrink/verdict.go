@@ -48,6 +48,9 @@ func (n *nodeCase) held(found []report.Finding) bool {
 	if n.pool == nil {
 		return false
 	}
+	if len(n.apart()) > 0 {
+		return true
+	}
 	if slices.ContainsFunc(n.blockers, func(b disruption.Blocker) bool { return b.Check != disruption.CheckInstanceTypeNotFound }) {
 		return true
 	}

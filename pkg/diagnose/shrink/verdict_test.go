@@ -166,8 +166,11 @@ func TestVerdict(t *testing.T) {
 			text: []string{"Whether Karpenter can remove node x is not known: it cannot be deleted, for pod shop/p does not fit on the only other node (1 node: cpu 1 wanted, at most 0.5 free), and whether a cheaper node", "4 allocatable - 3.5 requested by its pods = 0.5 < 1"}},
 		{name: "no place, and an old event", world: altered(room(), func(w *world) { cpus("3500m")(&w.Pods[1]) }).event("Node", "x", unconsolidatable, noCheaper, time.Hour), want: []string{cannot}, text: []string{"last seen 1h before"}},
 		{name: "a spread", world: altered(room(), func(w *world) {
-			w.Pods[0].Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
+			w.Pods[0].Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 2, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 		}), want: []string{unknown}, text: []string{"of pod shop/p no place is certain, for it has topology spread constraints"}},
+		{name: "a spread that keeps it, which is told", world: altered(room(), func(w *world) {
+			w.Pods[0].Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
+		}), want: nil},
 		{name: "pods that were not read", world: altered(room(), func(w *world) { w.Pods = nil }), want: []string{unknown}, text: []string{"its pods could not be read"}},
 		{name: "pods that were read in part", world: altered(room(), func(w *world) {
 			w.files["gaps.json"] = `[{"path":"cluster/pods.json","reason":"Refused"}]`

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func utc(t time.Time) string {
@@ -69,4 +71,15 @@ func shellWord(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// editCommand opens what made a pod, where that is one of the built-in kinds.
+func editCommand(pod *corev1.Pod) string {
+	kind, name, _ := strings.Cut(workload(pod), " ")
+	switch kind {
+	case "Deployment", "ReplicaSet", "StatefulSet":
+		_, name, _ = strings.Cut(name, "/")
+		return fmt.Sprintf("kubectl -n %s edit %s %s", shellWord(pod.Namespace), strings.ToLower(kind), shellWord(name))
+	}
+	return ""
 }

@@ -21,7 +21,7 @@ type Topology struct {
 type counts struct {
 	by    map[string]int64
 	may   map[string]int64
-	some  map[string]*corev1.Pod // one of each
+	some  map[string][]*corev1.Pod // one of each domain, and one of another node there
 	from  map[*disruption.Node]int64
 	loose int64
 }
@@ -66,7 +66,7 @@ func (t *Topology) bears(c Constraint, n *disruption.Node, pod *corev1.Pod) {
 }
 
 func newCounts() counts {
-	return counts{by: map[string]int64{}, may: map[string]int64{}, some: map[string]*corev1.Pod{}, from: map[*disruption.Node]int64{}}
+	return counts{by: map[string]int64{}, may: map[string]int64{}, some: map[string][]*corev1.Pod{}, from: map[*disruption.Node]int64{}}
 }
 
 func (c *counts) add(of *Constraint, n *disruption.Node, pod *corev1.Pod, counts bool) {
@@ -80,8 +80,8 @@ func (c *counts) add(of *Constraint, n *disruption.Node, pod *corev1.Pod, counts
 	}
 	c.by[domain]++
 	c.from[n]++
-	if c.some[domain] == nil {
-		c.some[domain] = pod
+	if some := c.some[domain]; len(some) == 0 || len(some) == 1 && some[0].Spec.NodeName != pod.Spec.NodeName {
+		c.some[domain] = append(some, pod)
 	}
 }
 
@@ -102,6 +102,16 @@ func (c *counts) without(n *disruption.Node, key, domain string) int64 {
 		count -= c.from[n]
 	}
 	return count
+}
+
+// other is one that is not on a node.
+func (c *counts) other(n *disruption.Node, domain string) *corev1.Pod {
+	for _, pod := range c.some[domain] {
+		if pod.Spec.NodeName != n.Node.Name {
+			return pod
+		}
+	}
+	return nil
 }
 
 func (t *Topology) matching(c *Constraint) (*counts, bool) {
@@ -142,6 +152,8 @@ type Bar struct {
 	Domain string
 	Count  int64
 	Other  *corev1.Pod
+	// Skew is what the pod would make of a spread there, at least.
+	Skew int64
 	// Own is the value of the node that the pod is on, and OwnCount the most that may count there once that node is gone. Not of
 	// hostname, of which the least counts as 0.
 	Own      string
@@ -150,31 +162,22 @@ type Bar struct {
 	Assumed bool
 }
 
-// Constrained reports whether there is a constraint that the pod could be kept off a node by.
-func (t *Topology) Constrained(pod *corev1.Pod) bool {
-	if len(ConstraintsOf(pod)) > 0 {
-		return true
-	}
-	for _, b := range t.order {
-		if b.constraint.Selects(pod) {
-			return true
-		}
-	}
-	return false
-}
-
 // Kept tells for one pod of a node that goes which other nodes are barred.
 type Kept struct {
 	*Topology
 	pod  *corev1.Pod
 	from *disruption.Node
 	own  []Constraint
-	kept []*bearer // those of others that select the pod
+	kept []*bearer       // those of others that select the pod
+	left map[string]bool // by constraint: whether the node's domain stays
 }
+
+// Constrained reports whether there is a constraint that the pod could be kept off a node by.
+func (k *Kept) Constrained() bool { return len(k.own)+len(k.kept) > 0 }
 
 // Of prepares the question for a pod of a node that goes.
 func (t *Topology) Of(pod *corev1.Pod, from *disruption.Node) *Kept {
-	k := &Kept{Topology: t, pod: pod, from: from, own: ConstraintsOf(pod)}
+	k := &Kept{Topology: t, pod: pod, from: from, own: ConstraintsOf(pod), left: map[string]bool{}}
 	for _, b := range t.order {
 		if b.constraint.Selects(pod) {
 			k.kept = append(k.kept, b)
@@ -184,32 +187,39 @@ func (t *Topology) Of(pod *corev1.Pod, from *disruption.Node) *Kept {
 }
 
 // Bar is the first constraint that keeps the pod off a node that stays; nil: none does for certain.
-func (k *Kept) Bar(target *disruption.Node) *Bar {
+func (k *Kept) Bar(target *disruption.Node) *Bar { return k.bar(target, nil) }
+
+// Without is that of the constraints but one.
+func (k *Kept) Without(c *Constraint, target *disruption.Node) *Bar { return k.bar(target, c) }
+
+func (k *Kept) bar(target *disruption.Node, but *Constraint) *Bar {
 	if target.Node == nil {
 		return nil
 	}
 	for i := range k.own {
 		c := &k.own[i]
 		domain, ok := domainOf(target, c.Key)
-		if !ok {
+		if !ok || but != nil && c.id == but.id {
 			continue
 		}
 		m, known := k.matching(c)
 		if !known {
 			continue
 		}
-		bar := &Bar{Constraint: *c, Domain: domain, Count: m.without(k.from, c.Key, domain), Other: m.some[domain]}
+		bar := &Bar{Constraint: *c, Domain: domain, Count: m.without(k.from, c.Key, domain)}
 		if k.bars(bar, m) {
+			bar.Other = m.other(k.from, domain)
 			return bar
 		}
 	}
 	for _, b := range k.kept {
-		domain, ok := domainOf(target, b.constraint.Key)
-		if !ok {
+		c := &b.constraint
+		domain, ok := domainOf(target, c.Key)
+		if !ok || but != nil && c.id == but.id {
 			continue
 		}
-		if count := b.without(k.from, b.constraint.Key, domain); count > 0 {
-			return &Bar{Constraint: b.constraint, Inverse: true, Domain: domain, Count: count, Other: b.some[domain]}
+		if count := b.without(k.from, c.Key, domain); count > 0 {
+			return &Bar{Constraint: *c, Inverse: true, Domain: domain, Count: count, Other: b.other(k.from, domain)}
 		}
 	}
 	return nil
@@ -224,8 +234,9 @@ func (k *Kept) bars(b *Bar, m *counts) bool {
 	if c.Selects(k.pod) {
 		self = 1
 	}
+	b.Skew = b.Count + self
 	if c.Key == corev1.LabelHostname {
-		return b.Count+self > c.MaxSkew
+		return b.Skew > c.MaxSkew
 	}
 	own, ok := domainOf(k.from, c.Key)
 	if !ok || own == b.Domain || !allows(k.pod, k.from.Node) {
@@ -234,7 +245,8 @@ func (k *Kept) bars(b *Bar, m *counts) bool {
 	// The pods of its node that count, and all that are placed anew, may come to be in its domain before it.
 	b.Own, b.OwnCount = own, m.may[own]-self+m.loose
 	b.Assumed = !k.stays(c, own)
-	return b.Count+self-b.OwnCount > c.MaxSkew
+	b.Skew -= b.OwnCount
+	return b.Skew > c.MaxSkew
 }
 
 // allows reports whether the pod may be on the node that it is on, so that its value of a key is one of those that it supports.
@@ -245,6 +257,15 @@ func allows(pod *corev1.Pod, n *corev1.Node) bool {
 
 // stays reports whether another node that counts has the same value.
 func (k *Kept) stays(c *Constraint, domain string) bool {
+	left, known := k.left[c.id]
+	if !known {
+		left = k.another(c, domain)
+		k.left[c.id] = left
+	}
+	return left
+}
+
+func (k *Kept) another(c *Constraint, domain string) bool {
 	for _, n := range k.nodes {
 		if n == k.from || n.Node == nil || n.MarkedForDeletion() || !c.countsOn(n.Node) {
 			continue
