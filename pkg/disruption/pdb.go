@@ -54,6 +54,16 @@ func (p PDBs) Matching(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
 // Blocking returns the budgets because of which the pod cannot be evicted now; more than one if their number is what blocks. Each pod
 // is looked at alone: two pods under a budget that allows one do not block.
 func (p PDBs) Blocking(pod *corev1.Pod, now time.Time, rules karpenter.Rules) []*policyv1.PodDisruptionBudget {
+	return p.holding(pod, now, rules, func(object *policyv1.PodDisruptionBudget) bool { return object.Status.DisruptionsAllowed == 0 })
+}
+
+// LeavesOut reports whether Karpenter leaves the pod out of its simulations, because it is protected or a budget never lets it go
+// (IsCurrentlyReschedulable).
+func (p PDBs) LeavesOut(pod *corev1.Pod, now time.Time, rules karpenter.Rules) bool {
+	return isActive(pod) && DoNotDisruptOf(pod, rules).Holds(now) || len(p.holding(pod, now, rules, FullyBlocks)) > 0
+}
+
+func (p PDBs) holding(pod *corev1.Pod, now time.Time, rules karpenter.Rules, holds func(*policyv1.PodDisruptionBudget) bool) []*policyv1.PodDisruptionBudget {
 	if !isEvictable(pod, now, rules) {
 		return nil
 	}
@@ -65,7 +75,7 @@ func (p PDBs) Blocking(pod *corev1.Pod, now time.Time, rules karpenter.Rules) []
 		if alwaysAllows(object, pod) {
 			return nil
 		}
-		if object.Status.DisruptionsAllowed == 0 {
+		if holds(object) {
 			return matching[i : i+1]
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/fake"
 	realdisruption "sigs.k8s.io/karpenter/pkg/controllers/disruption"
+	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
 	realscheduling "sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 	"sigs.k8s.io/karpenter/pkg/utils/pdb"
@@ -107,6 +109,9 @@ func (p *places) planned() (map[string]*placement.Answer, error) {
 		}
 		c.Pools[pool.Name] = &pool
 	}
+	if c.PDBs, err = disruption.NewPDBs(p.objects.PDBs); err != nil {
+		return nil, err
+	}
 	c.Nodes, _ = disruption.Join(p.objects.Nodes, p.objects.NodeClaims, p.objects.Pods)
 	known := placement.Known{Now: p.now, DaemonSets: &p.daemonSets, Volumes: &p.volumes, Claims: &p.claims}
 	for i := range p.objects.Pods {
@@ -137,7 +142,10 @@ func (p *places) simulate() (map[string]simulated, error) {
 		more = append(more, p.daemonSets[i].DeepCopy())
 	}
 	for i := range p.volumes {
-		more = append(more, p.volumes[i].DeepCopy(), p.claims[i].DeepCopy())
+		more = append(more, p.volumes[i].DeepCopy())
+	}
+	for i := range p.claims {
+		more = append(more, p.claims[i].DeepCopy())
 	}
 	objects := p.objects
 	objects.Pods = nil
@@ -173,6 +181,10 @@ func (p *places) simulate() (map[string]simulated, error) {
 			continue
 		}
 		results, err := realdisruption.SimulateScheduling(c.ctx, c.kube, c.state, c.prov, c.clock, silent{}, []realscheduling.Options{realscheduling.IsConsolidationSimulation}, candidate)
+		if errors.Is(err, provisioning.ErrNodePoolsNotFound) {
+			out[n.Name()] = simulated{0, true, err.Error()}
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -7,9 +7,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/scenario"
@@ -40,6 +42,12 @@ func (r random) places() *places {
 	}
 	for i := range 2 + r.Intn(4) {
 		r.placesNode(p, fmt.Sprintf("n%d", i), names)
+	}
+	if r.chance(0.15) {
+		none := intstr.FromString(of(r, "0%", "10%"))
+		p.objects.PDBs = append(p.objects.PDBs, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "budget"},
+			Spec:   policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}},
+			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(r.Intn(2))}})
 	}
 	if r.chance(0.1) {
 		pod := r.placesPod("pending", "")
@@ -84,11 +92,13 @@ func (r random) placesPool(name string) json.RawMessage {
 	}
 	spec := map[string]any{"disruption": map[string]any{"consolidateAfter": of(r, "0s", "30s", "2h"), "consolidationPolicy": "WhenEmptyOrUnderutilized"},
 		"template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": template}}
-	switch r.Intn(4) {
-	case 0:
+	switch r.Intn(12) {
+	case 0, 1, 2:
 		spec["limits"] = map[string]string{of(r, "cpu", "memory"): of(r, "4", "8", "12", "8Gi", "16Gi", "24Gi")}
-	case 1:
+	case 3, 4, 5:
 		spec["limits"] = map[string]string{"nodes": of(r, "1", "2", "3")}
+	case 6:
+		spec["replicas"] = 2
 	}
 	text, _ := json.Marshal(map[string]any{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": map[string]any{"name": name}, "spec": spec})
 	return text
@@ -104,7 +114,10 @@ func (r random) daemonSet() appsv1.DaemonSet {
 func (r random) placesNode(p *places, name string, pools []string) {
 	s := scenario.Node{Name: name, NodePool: of(r, pools...), InstanceType: of(r, "small", "large"), Zone: of(r, "zone-a", "zone-b"), CapacityType: "on-demand", CPU: "2", Memory: "4Gi", MaxPods: of(r, "4", "110"),
 		AgeSeconds: 3600, Consolidatable: "true", Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux"},
-		Unmanaged: r.chance(0.2), Uninitialized: r.chance(0.1), NodeClaimDeleting: r.chance(0.07), MarkedForDeletion: false}
+		Unmanaged: r.chance(0.2), Uninitialized: r.chance(0.1), NodeClaimDeleting: r.chance(0.07)}
+	if r.chance(0.3) {
+		s.LastPodEventAgo = new(of[int64](r, 10, 60, 3000))
+	}
 	if s.InstanceType == "large" {
 		s.CPU, s.Memory = "4", "8Gi"
 	}
@@ -125,6 +138,10 @@ func (r random) placesNode(p *places, name string, pools []string) {
 	for i := range objects.NodeClaims {
 		objects.NodeClaims[i].Status.Allocatable, objects.NodeClaims[i].Status.Capacity = node.Status.Allocatable, node.Status.Capacity
 	}
+	if r.chance(0.05) {
+		node.Spec.Unschedulable = true
+		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
+	}
 	for _, key := range []string{"dedicated", "other"} {
 		if r.chance(0.2) {
 			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Effect: of(r, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule)})
@@ -139,6 +156,18 @@ func (r random) placesNode(p *places, name string, pools []string) {
 		if left.Sub(*pod.Spec.Containers[0].Resources.Requests.Cpu()); left.Sign() < 0 {
 			break
 		}
+		switch {
+		case r.chance(0.06):
+			pod.DeletionTimestamp = &metav1.Time{Time: p.now}
+			pod.OwnerReferences[0].Kind = of(r, "ReplicaSet", "StatefulSet")
+		case r.chance(0.04):
+			pod.Status.Phase = of(r, corev1.PodSucceeded, corev1.PodFailed)
+		case r.chance(0.05):
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", AllocatedResources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(of(r, "50m", "1200m"))},
+				Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(of(r, "50m", "1200m"))}}}}
+		case r.chance(0.05):
+			r.ephemeral(p, &pod)
+		}
 		p.objects.Pods = append(p.objects.Pods, pod)
 	}
 	for i := range p.daemonSets {
@@ -150,6 +179,16 @@ func (r random) placesNode(p *places, name string, pools []string) {
 			p.objects.Pods = append(p.objects.Pods, pod)
 		}
 	}
+}
+
+// ephemeral gives the pod a claim of its own, bound to a volume.
+func (r random) ephemeral(p *places, pod *corev1.Pod) {
+	yes := true
+	pod.Spec.Volumes = []corev1.Volume{{Name: "own", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	c := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: pod.Name + "-own", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &yes}}}}
+	c.Spec.VolumeName = "volume-" + of(r, "zone-a", "zone-b")
+	c.Status.Phase = corev1.ClaimBound
+	p.claims = append(p.claims, c)
 }
 
 func (r random) placesPod(name, node string) corev1.Pod {

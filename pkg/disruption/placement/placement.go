@@ -110,6 +110,7 @@ const (
 	DoubtNodes      DoubtReason = "not all nodes are known"
 	DoubtNodeClaims DoubtReason = "not all NodeClaims are known"
 	DoubtPods       DoubtReason = "not all pods are known"
+	DoubtPools      DoubtReason = "no NodePool is ready to make nodes, and without one Karpenter plans nothing"
 	DoubtVolume     DoubtReason = "it uses a volume that is tied to its place"
 	DoubtSpread     DoubtReason = "it has topology spread constraints"
 	DoubtAffinity   DoubtReason = "it has pod affinity or anti-affinity"
@@ -216,13 +217,12 @@ func (p *Planner) needingPlaces() []other {
 	return out
 }
 
-// moving are the pods of a node that have to go elsewhere, without those that Karpenter leaves out of its simulations: protected
-// ones, and those under a budget that never allows an eviction (pkg/utils/pdb/pdb.go:IsCurrentlyReschedulable).
+// moving are the pods of a node that have to go elsewhere, without those that Karpenter leaves out of its simulations.
 func (p *Planner) moving(n *disruption.Node) (move, leftOut []*corev1.Pod) {
 	for _, pod := range n.Pods {
 		switch {
 		case !disruption.IsReschedulable(pod):
-		case disruption.DoNotDisruptOf(pod, p.cluster.Rules).Holds(p.known.Now), slices.ContainsFunc(p.cluster.PDBs.Matching(pod), disruption.FullyBlocks):
+		case p.cluster.PDBs.LeavesOut(pod, p.known.Now, p.cluster.Rules):
 			leftOut = append(leftOut, pod)
 		default:
 			move = append(move, pod)

@@ -316,6 +316,28 @@ func TestOf(t *testing.T) {
 			none := intstr.FromInt32(0)
 			w.pdbs = []policyv1.PodDisruptionBudget{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}, Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{}}}}
 		}, "probably removable; left out p"},
+		{"no pool that makes nodes", func(w *world) {
+			w.pool.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionUnknown}}
+		}, "unknown; " + string(DoubtPools)},
+		{"a static pool alone", func(w *world) { w.pool.Spec.Replicas = new(int64) }, "unknown; " + string(DoubtPools)},
+		{"a pool that is ready", func(w *world) {
+			w.pool.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}
+		}, "probably removable; p to n2"},
+		{"a protected pod, and a pending one without a place", func(w *world) {
+			w.pods[0].Annotations = map[string]string{karpenter.DoNotDisruptAnnotation: "true"}
+			w.pods = append(w.pods, newPod("r", ""))
+			request(&w.pods[2], "cpu", "5")
+		}, "unknown; " + string(DoubtOthers) + "; left out p"},
+		{"a protected pod that is leaving", func(w *world) {
+			w.pods[0].Annotations = map[string]string{karpenter.DoNotDisruptAnnotation: "true"}
+			w.pods[0].OwnerReferences[0].Kind = "StatefulSet"
+			w.pods[0].DeletionTimestamp = &metav1.Time{Time: now}
+		}, "probably removable; p to n2"},
+		{"a pod under two budgets", func(w *world) {
+			for _, name := range []string{"b1", "b2"} {
+				w.pdbs = append(w.pdbs, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
+			}
+		}, "probably removable; left out p"},
 		{"no pods", func(w *world) { w.pods = w.pods[1:] }, "probably removable"},
 		{"nodes that are not all known", func(w *world) {
 			w.known.NodesUnknown = true

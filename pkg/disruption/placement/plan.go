@@ -23,8 +23,12 @@ func (p *Planner) plan(a *Answer, n *disruption.Node, move []*corev1.Pod, own in
 	if len(a.Doubts) > 0 {
 		return
 	}
-	if len(move) == 0 {
+	if len(move)+len(a.LeftOut) == 0 { // nothing is simulated
 		a.Outcome = ProbablyRemovable
+		return
+	}
+	if !p.known.PoolsUnknown && !slices.ContainsFunc(p.pools, func(of *pool) bool { return of.bar == "" }) {
+		a.doubt(nil, DoubtPools)
 		return
 	}
 	if !p.spend(sorting * (len(move) + len(p.others))) {
