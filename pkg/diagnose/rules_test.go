@@ -153,7 +153,7 @@ func malformed(r report.Report) []string {
 		if f.Confidence.Rank() > report.Possible.Rank() || f.Subject.Kind == "" || f.Subject.Name == "" || !strings.HasSuffix(f.Summary, ".") {
 			wrong = append(wrong, fmt.Sprintf("%s is incomplete: %+v", f.Code, f))
 		}
-		if len(f.Because) == 0 && f.Code != report.EvidenceMissing {
+		if len(f.Because) == 0 && f.Code != report.EvidenceMissing && f.Code != report.ShrinkBlockerUnknown {
 			wrong = append(wrong, fmt.Sprintf("%s has no evidence", f.Code))
 		}
 		for _, e := range f.Because {

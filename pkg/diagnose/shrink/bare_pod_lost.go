@@ -17,7 +17,7 @@ func barePodLost(n *nodeCase) []report.Finding {
 	var because []report.Evidence
 	var remedies []report.Remedy
 	for _, pod := range n.node.Pods {
-		if len(pod.OwnerReferences) > 0 || pod.DeletionTimestamp != nil || !disruption.IsReschedulable(pod) {
+		if len(pod.OwnerReferences) > 0 || !disruption.IsReschedulable(pod) {
 			continue
 		}
 		name := pod.Namespace + "/" + pod.Name

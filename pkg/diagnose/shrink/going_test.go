@@ -45,6 +45,7 @@ func TestAlreadyDisrupting(t *testing.T) {
 		{name: "chosen", world: edited(chosen), want: []string{going}, text: []string{"Node x has been chosen for disruption (Underutilized) since 2026-07-14T08:58:00Z (for 2m); it is deleted once its replacements", "consumes one from each budget of its pool"}},
 		{name: "chosen no more", world: edited(with(karpenter.ConditionDisruptionReason, "False", "Underutilized", "", time.Minute))},
 		{name: "the taint alone", world: edited(disruptedTaint), want: []string{going}, text: []string{"neither marked nor deleted", "karpenter.sh/disrupted:NoSchedule"}},
+		{name: "the taint alone, and chosen no more", world: edited(disruptedTaint, with(karpenter.ConditionDisruptionReason, "False", "Underutilized", "", time.Minute)), want: []string{going}, text: []string{"neither marked nor deleted"}, lacks: []string{"Underutilized"}},
 		{name: "another effect is no such taint", world: edited(func(n *corev1.Node, c *karpenter.NodeClaim) {
 			disruptedTaint(n, c)
 			n.Spec.Taints[0].Effect = "PreferNoSchedule"
@@ -80,6 +81,8 @@ func TestDrainStuck(t *testing.T) {
 		{name: "not deleted", world: edited(chosen).pod("x", "p", protected("true"))},
 		{name: "a budget that will not change", world: drain(time.Second).pod("x", "p").pdb("b", atMost(0)), want: []string{stuck}, text: []string{"by PodDisruptionBudget shop/b", "kubectl -n shop delete pods p"}},
 		{name: "a budget that wants them all", world: drain(time.Second).pod("x", "p").pdb("b"), want: []string{stuck}},
+		{name: "a budget that will not change, whatever its status counts", world: drain(time.Second).pod("x", "p").pdb("b", atMost(0), status(2, 2, 3, 0)), want: []string{stuck}},
+		{name: "one that is not ready, and nobody has counted", world: drain(time.Second).pod("x", "p", unready).pdb("b", status(0, 0, 0, 0)), want: []string{stuck}},
 		{name: "a budget that passes, for 5 min", world: drain(5*time.Minute).pod("x", "p").pdb("b", passing), want: []string{stuck}},
 		{name: "a second less", world: drain(5*time.Minute-time.Second).pod("x", "p").pdb("b", passing)},
 		{name: "two budgets", world: drain(time.Second).pod("x", "p").pdb("b", status(4, 3, 4, 1)).pdb("c", status(4, 3, 4, 1)), want: []string{stuck}, text: []string{"PodDisruptionBudget shop/b and shop/c"}},

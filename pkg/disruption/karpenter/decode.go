@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
@@ -32,21 +33,49 @@ func DecodeNodeClaim(data []byte) (NodeClaim, error) {
 
 // DecodeNodePools reads a list of NodePools, as the API server gives it. One that cannot be read does not spoil the others: the
 // error names each of them, and the rest is returned with it.
-func DecodeNodePools(data []byte) ([]NodePool, error) { return decodeList(data, DecodeNodePool) }
+func DecodeNodePools(data []byte) ([]NodePool, error) {
+	return decodeList(data, "NodePool", DecodeNodePool)
+}
 
 // DecodeNodeClaims reads a list of NodeClaims in the way of DecodeNodePools.
-func DecodeNodeClaims(data []byte) ([]NodeClaim, error) { return decodeList(data, DecodeNodeClaim) }
+func DecodeNodeClaims(data []byte) ([]NodeClaim, error) {
+	return decodeList(data, "NodeClaim", DecodeNodeClaim)
+}
 
-func decodeList[T any](data []byte, decode func([]byte) (T, error)) ([]T, error) {
+func decodeList[T any](data []byte, kind string, decode func([]byte) (T, error)) ([]T, error) {
 	var list struct {
-		Items []json.RawMessage `json:"items"`
+		Kind  string          `json:"kind"`
+		Items json.RawMessage `json:"items"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &list); err != nil {
 		return nil, fmt.Errorf("list: %w", err)
 	}
+	if list.Kind != "" && !strings.HasSuffix(list.Kind, "List") || list.Items == nil {
+		return nil, fmt.Errorf("list: a %.80q without items", list.Kind)
+	}
+	var items []json.RawMessage
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(list.Items, &items); err != nil {
+		return nil, fmt.Errorf("list: %w", err)
+	}
 	var out []T
 	var errs []error
-	for _, raw := range list.Items {
+	for i, raw := range items {
+		var is struct {
+			Kind     string `json:"kind"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		}
+		// What is no object at all, decode says.
+		if kjson.UnmarshalCaseSensitivePreserveInts(raw, &is) == nil {
+			if is.Kind != "" && is.Kind != kind {
+				continue
+			}
+			if is.Metadata.Name == "" {
+				errs = append(errs, fmt.Errorf("%s without a name: items[%d]", kind, i))
+				continue
+			}
+		}
 		object, err := decode(raw)
 		if err != nil {
 			errs = append(errs, err)
@@ -54,7 +83,16 @@ func decodeList[T any](data []byte, decode func([]byte) (T, error)) ([]T, error)
 		}
 		out = append(out, object)
 	}
-	return out, errors.Join(errs...)
+	return out, joinFirst(errs)
+}
+
+// joinFirst joins the first few of many errors.
+func joinFirst(errs []error) error {
+	const most = 10
+	if more := len(errs) - most; more > 0 {
+		errs = append(errs[:most:most], fmt.Errorf("and %d others", more))
+	}
+	return errors.Join(errs...)
 }
 
 // nameOf finds the name in an object that could not be decoded, for its error.

@@ -119,6 +119,33 @@ func TestDecodeNodePools(t *testing.T) {
 	}
 }
 
+// What is no list of the kind is not taken for an empty one.
+func TestDecodeListOfSomethingElse(t *testing.T) {
+	for name, c := range map[string]struct {
+		text  string
+		names string
+		err   string
+	}{
+		"none":              {`{"kind":"NodeClaimList","items":[]}`, "", ""},
+		"null":              {`{"items":null}`, "", ""},
+		"an answer":         {`{"kind":"Status","status":"Failure","items":[]}`, "", `"Status"`},
+		"no items":          {`{"kind":"List"}`, "", "without items"},
+		"of several kinds":  {`{"kind":"List","items":[{"kind":"NodePool","metadata":{"name":"p"}},{"kind":"NodeClaim","metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`, "a b", ""},
+		"one without name":  {`{"items":[{"metadata":{"name":"a"}},{"metadata":{}},null]}`, "a", "NodeClaim without a name: items[1]"},
+		"many without name": {`{"items":[` + strings.Repeat("{},", 99) + `{}]}`, "", "and 90 others"},
+		"numbers":           {`{"items":[1,"a"]}`, "", "NodeClaim ?"},
+	} {
+		claims, err := DecodeNodeClaims([]byte(c.text))
+		var names []string
+		for _, claim := range claims {
+			names = append(names, claim.Name)
+		}
+		if got := strings.Join(names, " "); got != c.names || (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestNodeClaimConditions(t *testing.T) {
 	claim, err := DecodeNodeClaim([]byte(`{"metadata":{"name":"x"},"spec":{"expireAfter":"720h"},"status":{"lastPodEventTime":"2026-03-04T09:30:00Z",
 		"conditions":[{"type":"Drifted","status":"True","reason":"NodePoolDrifted"},{"type":"Initialized","status":"Unknown"}]}}`))
