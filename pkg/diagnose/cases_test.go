@@ -47,8 +47,6 @@ var unanswered = []string{
 	"69-cluster-autoscaler-system-and-local-storage/1",
 	"69-cluster-autoscaler-system-and-local-storage/2",
 	"69-cluster-autoscaler-system-and-local-storage/3",
-	"71-kst-three-windows/5",
-	"71-kst-three-windows/6",
 }
 
 // TestCases answers the questions of testdata/cases: bundles of real reports, of

@@ -90,11 +90,12 @@ func TestClusterReportsAreDeterministic(t *testing.T) {
 				t.Fatal(err)
 			}
 			nodes, pools := named(t, files, "nodes"), named(t, files, "nodepools.karpenter.sh")
+			nodes = nodes[:min(len(nodes), 3)]
 			first := encoded(t, clusterReports(t, files, nodes, pools))
 			if len(first) < 500 {
 				t.Fatalf("reports of %d bytes", len(first))
 			}
-			for seed := range uint64(4) {
+			for seed := range uint64(3) {
 				again := maps.Clone(files)
 				if seed > 0 {
 					for name, text := range files {
