@@ -11,6 +11,9 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
+// mostConsumers is how many nodes that consume budgets are named.
+const mostConsumers = 20
+
 // budgets writes what each NodePool's budgets are, what they come to, and who
 // consumes them.
 func (p *page) budgets(pools []report.NodePoolBudgets) {
@@ -31,8 +34,11 @@ func (p *page) budgets(pools []report.NodePoolBudgets) {
 		}
 		p.facts("", "", r)
 		c := table{keys: 1, columns: []column{{head: "CONSUMED BY"}, {head: "WHY"}}}
-		for _, node := range pool.Consumers {
+		for _, node := range pool.Consumers[:min(len(pool.Consumers), mostConsumers)] {
 			c.add(Escape(node.Node), Escape(strings.Join(node.Why, ", ")))
+		}
+		if more := len(pool.Consumers) - mostConsumers; more > 0 {
+			c.add("and "+strconv.Itoa(more)+" more", "-o json names them")
 		}
 		p.facts("", "", c)
 	}

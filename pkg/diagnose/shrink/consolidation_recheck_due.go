@@ -66,13 +66,14 @@ func (n *nodeCase) consolidationRecheckDue() (f report.Finding, due bool) {
 // changes.
 func (n *nodeCase) judgedBefore(from, until time.Time) (*nodeCase, bool) {
 	for _, other := range n.consolidatable() {
-		wait := polling
-		if other.elsewhere().Outcome == placement.ProbablyRemovable {
-			wait = acting
+		since := later(from, other.timer().Ends)
+		if since.Add(polling).After(until) {
+			break // as those after it
 		}
-		if other.node != n.node && !later(from, other.timer().Ends).Add(wait).After(until) {
-			return other, true
+		if other.node == n.node || since.Add(acting).After(until) && other.elsewhere().Outcome == placement.ProbablyRemovable {
+			continue
 		}
+		return other, true
 	}
 	return nil, false
 }

@@ -38,13 +38,17 @@ func (p *poolCase) ofNodes(ofPool []report.Finding) []report.Finding {
 		ofNode := apply(rules, n)
 		verdicts = append(verdicts, n.verdict(slices.Concat(ofPool, ofNode))...)
 		for _, f := range ofNode {
+			if f.Code == report.PriceUnknown {
+				verdicts = append(verdicts, f)
+				continue
+			}
 			if key := fmt.Sprintf("%s %+v %s", f.Code, f.Subject, f.Summary); !seen[key] {
 				seen[key] = true
 				found = append(found, f)
 			}
 		}
 	}
-	return append(p.fold(found), p.verdictOfPool(verdicts)...)
+	return append(p.fold(found), p.together(verdicts)...)
 }
 
 func saidOfPools(codes []report.Code) bool {

@@ -7,6 +7,8 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
+const statePrices = "State prices: a file of lines instance_type,zone,capacity_type,usd_per_hour."
+
 // priceUnknown: what the node costs is told by nothing, so neither its savings
 // nor its place in the order can be computed.
 func priceUnknown(n *nodeCase) []report.Finding {
@@ -28,6 +30,6 @@ func priceUnknown(n *nodeCase) []report.Finding {
 		fmt.Sprintf("The price of node %s is not known; %s cannot be computed.", n.node.Name(), what),
 		n.field("metadata.labels", n.node.Labels()["node.kubernetes.io/instance-type"]+" "+n.node.Labels()["topology.kubernetes.io/zone"]+" "+n.node.Labels()[karpenter.CapacityTypeLabel],
 			"instance type, zone and capacity type: no price of them in Karpenter's metrics, the node's labels or --prices"))
-	f.Remedies = []report.Remedy{{Summary: "State prices: a file of lines instance_type,zone,capacity_type,usd_per_hour.", Command: "kubectl noderes explain node " + shellWord(n.node.Name()) + " --prices prices.csv"}}
+	f.Remedies = []report.Remedy{{Summary: statePrices, Command: "kubectl noderes explain node " + shellWord(n.node.Name()) + " --prices prices.csv"}}
 	return []report.Finding{f}
 }

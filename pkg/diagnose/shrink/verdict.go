@@ -45,18 +45,23 @@ func (n *nodeCase) held(found []report.Finding) bool {
 			}
 		}
 	}
+	if slices.ContainsFunc(n.blockers, func(b disruption.Blocker) bool {
+		return b.Check != disruption.CheckInstanceTypeNotFound && (b.Check != disruption.CheckNodePoolNotFound || n.poolsErr == nil)
+	}) {
+		return true
+	}
 	if n.pool == nil {
 		return false
 	}
 	if len(n.apart()) > 0 {
 		return true
 	}
-	if slices.ContainsFunc(n.blockers, func(b disruption.Blocker) bool { return b.Check != disruption.CheckInstanceTypeNotFound }) {
-		return true
-	}
 	switch n.timer().State {
-	case disruption.TimerRunning, disruption.TimerOff, disruption.TimerStatic:
+	case disruption.TimerRunning, disruption.TimerOff:
 		return true
+	case disruption.TimerStatic:
+		d := n.pool.pool.Disruption()
+		return n.pool.static() || !d.ConsolidateAfter.Set || n.pool.onlyEmpty() && n.podsErr == nil && !empty
 	}
 	if n.podsErr != nil {
 		return n.pool.closed(karpenter.Empty) && n.pool.closed(karpenter.Underutilized)
@@ -130,7 +135,11 @@ func (n *nodeCase) doubts() []doubt {
 	}
 	var out []doubt
 	add := func(format string, args ...any) { out = append(out, doubt{text: fmt.Sprintf(format, args...)}) }
-	if n.timer().State != disruption.TimerElapsed {
+	switch n.timer().State {
+	case disruption.TimerStatic:
+		add("its NodePool has spec.replicas, which %s do not know", n.RulesName())
+		return out
+	case disruption.TimerNotInitialized:
 		add("its NodeClaim lacks the condition %s, without which its clock does not run", karpenter.ConditionInitialized)
 	}
 	if n.podsErr != nil {
@@ -237,7 +246,7 @@ func (n *nodeCase) emptyTarget(moves []placement.Move) *disruption.Node {
 // goesEmpty: nothing known keeps Emptiness from the node.
 func (c *Cluster) goesEmpty(node *disruption.Node) bool {
 	k := c.nodeOf(node)
-	if !k.candidate() || !k.empty() {
+	if !k.empty() || !k.candidate() {
 		return false
 	}
 	s, ok := k.pool.stateOf(karpenter.Empty)
@@ -250,13 +259,13 @@ func (n *nodeCase) candidate() bool {
 	return n.pool != nil && n.node.Managed() && n.node.Node != nil && !n.going() && len(n.blockers) == 0 && n.timer().State == disruption.TimerElapsed && len(n.left()) == 0
 }
 
-// verdictOfPool puts the verdicts of a pool's nodes together, one finding for
-// each code.
-func (p *poolCase) verdictOfPool(verdicts []report.Finding) []report.Finding {
+// together puts what is said of single nodes of the pool in one finding for each
+// code: the verdicts, and that a price is not known.
+func (p *poolCase) together(findings []report.Finding) []report.Finding {
 	var out []report.Finding
-	for _, code := range verdictCodes {
+	for _, code := range append(slices.Clone(verdictCodes), report.PriceUnknown) {
 		var of []report.Finding
-		for _, f := range verdicts {
+		for _, f := range findings {
 			if f.Code == code {
 				of = append(of, f)
 			}
@@ -266,13 +275,13 @@ func (p *poolCase) verdictOfPool(verdicts []report.Finding) []report.Finding {
 		case 1:
 			out = append(out, of...)
 		default:
-			out = append(out, p.together(code, of))
+			out = append(out, p.inOne(code, of))
 		}
 	}
 	return out
 }
 
-func (p *poolCase) together(code report.Code, of []report.Finding) report.Finding {
+func (p *poolCase) inOne(code report.Code, of []report.Finding) report.Finding {
 	var names []string
 	confidence := report.Proven
 	for _, f := range of {
@@ -283,16 +292,20 @@ func (p *poolCase) together(code report.Code, of []report.Finding) report.Findin
 	}
 	slices.Sort(names)
 	text := ""
+	remedy := report.Remedy{Summary: "Ask for one of them to see its pods' places, or what is not known of it.", Command: "kubectl noderes explain node " + shellWord(names[0])}
 	switch code {
 	case report.ProbablyRemovable:
 		text = "Nothing known keeps %d of the %s of NodePool %s, each looked at by itself: %s; what goes of them at once is less where they need each other's room, or the budgets leave less."
 	case report.ConsolidationRecheckDue:
 		text = "Nothing known keeps %d of the %s of NodePool %s, but Karpenter may not look at them before its next round, 5m after the last change that it counts: %s."
+	case report.PriceUnknown:
+		text = "The prices of %d of the %s of NodePool %s are not known; what their removal would save, their place in Karpenter's order and whether other types are cheaper cannot be computed: %s."
+		remedy = report.Remedy{Summary: statePrices, Command: "kubectl noderes explain nodepool " + shellWord(p.pool.Name) + " --prices prices.csv"}
 	default:
 		text = "Of %d of the %s of NodePool %s the data do not tell whether Karpenter can remove them: %s."
 	}
 	f := report.NewFinding(code, confidence, p.subject(), fmt.Sprintf(text, len(of), plural(len(p.nodes), "node"), p.pool.Name, some(names)))
 	f.Because = ofSome(of)
-	f.Remedies = []report.Remedy{{Summary: "Ask for one of them to see its pods' places, or what is not known of it.", Command: "kubectl noderes explain node " + shellWord(names[0])}}
+	f.Remedies = []report.Remedy{remedy}
 	return f
 }

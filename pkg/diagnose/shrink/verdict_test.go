@@ -14,6 +14,7 @@ import (
 
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/render"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -290,11 +291,15 @@ func TestVerdictOfPool(t *testing.T) {
 }
 
 // Of many nodes a pool's report stays short.
-func TestVerdictOfManyNodes(t *testing.T) {
-	w := newWorld().pool("a")
+func TestTextOfManyNodes(t *testing.T) {
+	w := newWorld().pool("a", func(p *karpenter.NodePool) { p.Spec.Disruption.Budgets = nil })
 	for i := range 300 {
 		name := fmt.Sprintf("node-%03d", i)
-		w.node("a", name, quietFor(time.Minute)).pod(name, "p-"+name, func(p *corev1.Pod) {
+		w.node("a", name, quietFor(time.Minute), func(n *corev1.Node, _ *karpenter.NodeClaim) {
+			if i%12 == 0 {
+				n.Status.Conditions[0].Status = corev1.ConditionUnknown
+			}
+		}).pod(name, "p-"+name, func(p *corev1.Pod) {
 			switch i % 4 {
 			case 1:
 				p.Annotations = map[string]string{karpenter.DoNotDisruptAnnotation: "true"}
@@ -306,14 +311,34 @@ func TestVerdictOfManyNodes(t *testing.T) {
 		})
 	}
 	answer, _ := w.read(t).NodePool("a")
-	size := len(texts(t, answer.Findings))
-	t.Logf("%d findings, %d bytes", len(answer.Findings), size)
-	if len(answer.Findings) > mostOfNodes+12 || size > 50_000 {
-		t.Errorf("%d findings, %d bytes of 300 nodes", len(answer.Findings), size)
-	}
-	for _, want := range []string{"Nothing known keeps 150 of the 300 nodes", "of NodePool a beside the", "Of 75 of the 300 nodes of NodePool a the data do not tell"} {
-		if !strings.Contains(texts(t, answer.Findings), want) {
+	said := texts(t, answer.Findings)
+	for _, want := range []string{"Nothing known keeps 150 of the 300 nodes", "of NodePool a beside the", "Of 75 of the 300 nodes of NodePool a the data do not tell", "The prices of 300 of the 300 nodes"} {
+		if !strings.Contains(said, want) {
 			t.Errorf("no %q", want)
 		}
+	}
+	var out strings.Builder
+	if err := render.Text(&out, []report.Report{{Kind: report.NodePoolReport, Metadata: report.Metadata{Name: "a"}, Findings: answer.Findings, Budgets: answer.Budgets}}, render.Style{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Count(out.String(), "\n")
+	t.Logf("%d findings in %d lines, %d bytes", len(answer.Findings), lines, out.Len())
+	if lines > 250 || out.Len() > 25_000 {
+		t.Errorf("%d lines, %d bytes of 300 nodes:\n%s", lines, out.Len(), out.String())
+	}
+	if !strings.Contains(out.String(), "and 5 more") {
+		t.Errorf("all consumers are named:\n%s", out.String())
+	}
+}
+
+// A finding of a node that differs only in what it names is not dropped.
+func TestPoolTellsEachOfSeveral(t *testing.T) {
+	w := newWorld().pool("a").node("a", "x").pod("x", "p").pod("x", "q", func(p *corev1.Pod) { p.Labels["app"] = "db" })
+	for _, app := range []string{"web", "db"} {
+		w.PDBs = append(w.PDBs, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}})
+	}
+	answer, _ := w.read(t).NodePool("a")
+	if got := codesOf(answer.Findings, report.PDBBlocks); len(got) != 2 {
+		t.Errorf("got %v of two budgets", spelled(got))
 	}
 }
