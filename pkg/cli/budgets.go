@@ -37,6 +37,7 @@ type BudgetsOptions struct {
 // NewCmdBudgets tells what the disruption budgets of NodePools allow.
 func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &BudgetsOptions{explainOptions: explainOptions{IOStreams: streams}}
+	o.cluster = &clusterOptions{}
 	cmd := &cobra.Command{
 		Use:   "budgets [NODEPOOL... | nodepool/NODEPOOL...]",
 		Short: "Tell what the disruption budgets of Karpenter's NodePools allow",
@@ -46,19 +47,22 @@ func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
 			timeline. What the budgets do against their author's likely intent is said with the fix.
 
 			Schedules are in UTC; with --timezone the times of a zone stand beside it. Without a
-			name every NodePool is told.`),
+			name every NodePool is told.
+
+			Of the cluster the NodePools, their nodes and NodeClaims are read. A NodePool given with -f
+			stands in for the one of its name; without a cluster or bundle its budgets are told alone.`),
 		Example: templates.Examples(`
 			# All pools, now
-			kubectl noderes budgets --from ./bundle
+			kubectl noderes budgets
 
-			# A week of one pool, by the clock of Seoul
+			# A week of one pool of a bundle, by the clock of Seoul
 			kubectl noderes budgets service --from ./bundle --for 7d --timezone Asia/Seoul
 
-			# A NodePool that is not applied yet, over the nodes of the bundle; fail in CI on a warning
-			kubectl noderes budgets -f nodepool.yaml --from ./bundle --fail-on warning
+			# A NodePool that is not applied yet, over the nodes that there are; fail in CI on a warning
+			kubectl noderes budgets -f nodepool.yaml --fail-on warning
 
 			# The least edit that lets empty nodes go, as a patch
-			kubectl noderes budgets service --from ./bundle --suggest`),
+			kubectl noderes budgets service --suggest`),
 		ValidArgsFunction: completeNodePools(&o.sourceOptions),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(args); err != nil {
@@ -71,6 +75,7 @@ func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	o.sourceOptions.addFlags(cmd)
+	o.cluster.addFlags(cmd)
 	o.outputOptions.addFlags(cmd)
 	o.karpenter.addFlags(cmd)
 	o.karpenter.addZoneFlag(cmd)
@@ -128,10 +133,6 @@ func (o *BudgetsOptions) Validate() error {
 
 // Run tells the budgets of each NodePool.
 func (o *BudgetsOptions) Run(ctx context.Context) error {
-	s, err := o.open()
-	if err != nil {
-		return err
-	}
 	names := o.names
 	if o.filename != "" {
 		pool, err := o.readNodePool()
@@ -143,12 +144,16 @@ func (o *BudgetsOptions) Run(ctx context.Context) error {
 			names = []string{pool.Name}
 		}
 	}
+	s, err := o.readBudgets(ctx, names)
+	if err != nil {
+		return err
+	}
 	if len(names) == 0 {
 		if names, err = diagnose.NodePools(s); err != nil {
 			return err
 		}
 		if len(names) == 0 {
-			return errors.New("the bundle has no NodePool of Karpenter: the API server was asked and had none")
+			return errors.New("there is no NodePool of Karpenter: the API server was asked and had none")
 		}
 	}
 	one := func(s *snapshot.Snapshot, name string) (report.Report, error) {
@@ -158,6 +163,30 @@ func (o *BudgetsOptions) Run(ctx context.Context) error {
 		return o.patches(ctx, s, names, one)
 	}
 	return o.explainIn(ctx, s, report.BudgetReport, names, collect.Request{}, nil, one)
+}
+
+// readBudgets reads what the budgets of these pools, or of all, are counted
+// over. A NodePool that was given can do without.
+func (o *BudgetsOptions) readBudgets(ctx context.Context, names []string) (*snapshot.Snapshot, error) {
+	s, failed, err := o.read(ctx, collect.Request{Removal: collect.BudgetsOnly, NodePools: names})
+	switch {
+	case o.filename == "":
+		return s, errors.Join(err, failed[collect.NodePools])
+	case errors.Is(err, errNoCluster):
+		fmt.Fprintln(o.ErrOut, "note: no cluster is configured, so the budgets are told without nodes")
+		return nothing()
+	}
+	if err == nil && failed[collect.NodePools] != nil {
+		fmt.Fprintln(o.ErrOut, "note: of the cluster not all could be read: "+render.Escape(failed[collect.NodePools].Error()))
+	}
+	return s, err
+}
+
+// nothing is known of a cluster that is not configured.
+func nothing() (*snapshot.Snapshot, error) {
+	b := snapshot.NewBuilder()
+	b.Gap(snapshot.Gap{Path: "cluster", Reason: snapshot.ReasonRefused, Detail: "no cluster is configured"})
+	return b.Build(snapshot.Manifest{CapturedAt: time.Now().UTC().Truncate(time.Second)})
 }
 
 // patches writes the suggested edits alone, ready for a shell.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/noderes/kubectl-noderes/pkg/collect"
+	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 	"github.com/noderes/kubectl-noderes/pkg/workload"
 )
@@ -27,22 +29,26 @@ type CollectOptions struct {
 	output        string
 	maxPods       int
 
-	want collect.Request
+	want  collect.Request
+	pools []string
 }
 
 // NewCmdCollect writes a bundle of a live cluster.
 func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &CollectOptions{IOStreams: streams}
 	cmd := &cobra.Command{
-		Use:   "collect (NODE... | node/NAME... | pod/NAME... | WORKLOAD/NAME...) -o FILE",
-		Short: "Write what a report of nodes or pods is made from to a bundle",
+		Use:   "collect (NODE... | node/NAME... | pod/NAME... | WORKLOAD/NAME... | nodepool/NAME...) -o FILE",
+		Short: "Write what a report of nodes, pods or NodePools is made from to a bundle",
 		Long: templates.LongDesc(`
-			Write what a report of these nodes or pods is made from to a bundle, a .tar.gz that
-			--from reads: without the cluster, with the report that the cluster would have given.
+			Write what a report of these nodes, pods or NodePools is made from to a bundle, a .tar.gz
+			that --from reads: without the cluster, with the report that the cluster would have given.
 
-			Read are the API server and, through it, the kubelet's configz and stats/summary.
+			Read are the API server and, through it, the kubelet's configz and stats/summary. With a
+			node or a NodePool, in a cluster with Karpenter or the Cluster Autoscaler, so is what tells
+			why nodes stay: their objects, and of every node and pod what says where pods can run.
+
 			Secrets, ConfigMaps, the values of environment variables and the arguments of containers
-			are left out, save numbers that size a runtime.`),
+			are left out, save numbers that size a runtime and the settings of what removes nodes.`),
 		Example: templates.Examples(`
 			# A pod, its node and the pods beside it
 			kubectl noderes collect pod/web-0 -n shop -o web-0.tar.gz
@@ -51,7 +57,10 @@ func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 			kubectl noderes collect deploy/web -n shop -o web.tar.gz
 
 			# Two nodes
-			kubectl noderes collect worker-1 worker-2 -o nodes.tar.gz`),
+			kubectl noderes collect worker-1 worker-2 -o nodes.tar.gz
+
+			# A NodePool of Karpenter, with all that says why it does not shrink
+			kubectl noderes collect nodepool/default -o default.tar.gz`),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Complete(args); err != nil {
@@ -91,10 +100,14 @@ func (o *CollectOptions) Complete(args []string) error {
 		}
 		kind := resourceKind(resource)
 		switch {
-		case name == "" || strings.Contains(name, "/") || kind != kindNode && kind != kindPod:
-			return fmt.Errorf("%q is neither NODE, node/NAME, pod/NAME nor WORKLOAD/NAME", arg)
+		case name == "" || strings.Contains(name, "/") || kind == "":
+			return fmt.Errorf("%q is neither NODE, node/NAME, pod/NAME, WORKLOAD/NAME nor nodepool/NAME", arg)
 		case kind == kindNode:
 			o.want.Nodes = append(o.want.Nodes, name)
+			o.want.Removal = collect.WholeCluster
+		case kind == kindNodePool:
+			o.pools = append(o.pools, name)
+			o.want.Removal = collect.WholeCluster
 		default:
 			namespace, err := o.namespace(o.namespaceFlag)
 			if err != nil {
@@ -109,8 +122,8 @@ func (o *CollectOptions) Complete(args []string) error {
 // Validate refuses options that cannot be answered.
 func (o *CollectOptions) Validate(cmd *cobra.Command) error {
 	switch {
-	case len(o.want.Nodes)+len(o.want.Pods) == 0 && o.want.Select == nil:
-		return usageErrorf(cmd, "name the nodes or pods to collect")
+	case len(o.want.Nodes)+len(o.want.Pods)+len(o.pools) == 0 && o.want.Select == nil:
+		return usageErrorf(cmd, "name the nodes, pods or NodePools to collect")
 	case o.output == "":
 		return usageErrorf(cmd, "say where to write the bundle: -o FILE")
 	}
@@ -139,6 +152,7 @@ func (o *CollectOptions) Run(ctx context.Context) error {
 			errs = append(errs, failed[ref.String()])
 		}
 	}
+	errs = append(errs, o.findPools(s, failed))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -148,6 +162,27 @@ func (o *CollectOptions) Run(ctx context.Context) error {
 	requests, bytes := client.Cost()
 	_, err = fmt.Fprintf(o.ErrOut, "%s: read %d bytes with %d requests\n", o.output, bytes, requests)
 	return err
+}
+
+// findPools is the error of those NodePools that are not there.
+func (o *CollectOptions) findPools(s *snapshot.Snapshot, failed map[string]error) error {
+	if len(o.pools) == 0 {
+		return nil
+	}
+	if err := failed[collect.NodePools]; err != nil {
+		return err
+	}
+	known, err := diagnose.NodePools(s)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range o.pools {
+		if !slices.Contains(known, name) {
+			errs = append(errs, &diagnose.NotFoundError{What: collect.NodePools, Name: name, In: "the cluster", Known: known})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // writeBundle leaves either the whole file or none.

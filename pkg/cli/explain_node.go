@@ -114,7 +114,7 @@ func (o *ExplainNodeOptions) Run(ctx context.Context) error {
 		}
 		o.names = []string{recording.Node}
 	}
-	return o.explain(ctx, report.NodeReport, o.names, collect.Request{Nodes: o.names}, func(s *snapshot.Snapshot, name string) (report.Report, error) {
+	return o.explain(ctx, report.NodeReport, o.names, collect.Request{Nodes: o.names, Removal: collect.WholeCluster}, func(s *snapshot.Snapshot, name string) (report.Report, error) {
 		return diagnose.Node(s, name, diagnose.Options{At: o.at, Set: o.settings, Shrink: o.karpenter.options()})
 	})
 }

@@ -34,6 +34,9 @@ func newCmdExplainNodePool(o *ExplainNodePoolOptions) *cobra.Command {
 			policy, and the blockers of its nodes, each with the node's name.`),
 		Example: templates.Examples(`
 			# Why are there still seven nodes?
+			kubectl noderes explain nodepool default
+
+			# The same from a bundle
 			kubectl noderes explain nodepool default --from ./bundle
 
 			# The same at another moment, when another window is open
@@ -72,9 +75,6 @@ func (o *ExplainNodePoolOptions) Validate(cmd *cobra.Command) error {
 	if err := o.explainOptions.validate(); err != nil {
 		return err
 	}
-	if o.from == "" {
-		return errNoSource
-	}
 	if f := cmd.Flags().Lookup("container"); f != nil && f.Changed {
 		return usageErrorf(cmd, "--container is for pods")
 	}
@@ -86,7 +86,15 @@ func (o *ExplainNodePoolOptions) Validate(cmd *cobra.Command) error {
 
 // Run explains each NodePool.
 func (o *ExplainNodePoolOptions) Run(ctx context.Context) error {
-	return o.explain(ctx, report.NodePoolReport, o.names, collect.Request{}, func(s *snapshot.Snapshot, name string) (report.Report, error) {
+	want := collect.Request{Removal: collect.WholeCluster}
+	s, failed, err := o.read(ctx, want)
+	if err != nil {
+		return err
+	}
+	if err := failed[collect.NodePools]; err != nil {
+		return err
+	}
+	return o.explainIn(ctx, s, report.NodePoolReport, o.names, want, failed, func(s *snapshot.Snapshot, name string) (report.Report, error) {
 		return diagnose.NodePool(s, name, diagnose.Options{At: o.at, Shrink: o.karpenter.options()})
 	})
 }

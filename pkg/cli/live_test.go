@@ -76,7 +76,7 @@ func TestLiveIsWhatTheBundleTells(t *testing.T) {
 	config := liveCluster(t, nil)
 	bundle := filepath.Join(t.TempDir(), "b.tar.gz")
 	_, note := run(t, ExitReport, "collect", "pod/web-0", "node/n1", "-o", bundle, "--kubeconfig", config)
-	if !strings.Contains(note, "with 8 requests") {
+	if !strings.Contains(note, "with 10 requests") {
 		t.Errorf("note %q", note)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(bundle)); err != nil || len(entries) != 1 {
@@ -140,9 +140,11 @@ func TestLiveNamespaceAndErrors(t *testing.T) {
 		{[]string{"explain", "pod", "web-0", "--context", "none"}, ExitError, "", "context was not found for specified context: none"},
 		{[]string{"explain", "pod", "web-0", "--timeout", "-1s"}, ExitError, "", "no time to read in"},
 		{[]string{"explain", "node", "n2"}, ExitError, "", `nodes "n2" not found`},
-		{[]string{"explain", "nodepool", "p"}, ExitError, "", "--from"},
+		{[]string{"explain", "nodepool", "p"}, ExitError, "", "serves no nodepools.karpenter.sh"},
+		{[]string{"budgets"}, ExitError, "", "serves no nodepools.karpenter.sh"},
+		{[]string{"collect", "nodepool/p", "-o", "x"}, ExitError, "", "serves no nodepools.karpenter.sh"},
 		{[]string{"collect", "pod/web-0"}, ExitError, "", "-o FILE"},
-		{[]string{"collect", "-o", "x"}, ExitError, "", "name the nodes or pods"},
+		{[]string{"collect", "-o", "x"}, ExitError, "", "name the nodes, pods or NodePools"},
 		{[]string{"collect", "secret/web", "-o", "x"}, ExitError, "", "neither NODE"},
 		{[]string{"collect", "deploy/web", "-o", "x"}, ExitError, "", `deployments.apps "web" not found in namespace "shop"`},
 		{[]string{"collect", "deploy/web", "-o", "x", "--max-pods", "501"}, ExitError, "", "not from 1 to 500"},

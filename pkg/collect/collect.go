@@ -32,11 +32,30 @@ type Request struct {
 	// Select asks for the pods of a selection too, as many as its Most from their
 	// nodes.
 	Select *workload.Selection
+	// Removal is how much is read of what decides whether nodes go. NodePools
+	// bounds BudgetsOnly to some; none are all.
+	Removal   Removal
+	NodePools []string
 	// Tool is what the bundle says of its maker.
 	Tool string
 	// Now is the moment of the snapshot where no answer of the API server tells it.
 	Now time.Time
 }
+
+// An item is an object of a list. Of an object that several answers hold the
+// one of the highest rank counts, of equal ones the first.
+type item struct {
+	object json.RawMessage
+	rank   rank
+}
+
+type rank int
+
+const (
+	ofCluster rank = iota // of a list of the whole cluster, and trimmed
+	ofNode                // of the list of a node's pods, which may be older than the next
+	own                   // its own answer, or that of a selection
+)
 
 // kubeletTimeout bounds what is asked of a kubelet: one that is gone must not
 // hold up the rest.
@@ -48,10 +67,12 @@ type collector struct {
 	builder *snapshot.Builder
 	work    sync.WaitGroup
 
-	mu     sync.Mutex
-	lists  map[string]map[string]json.RawMessage // items by resource, then by namespace and name
-	server string
-	failed map[string]error // subjects that could not be read
+	mu    sync.Mutex
+	lists map[string]map[string]item // by resource, then by namespace and name
+	// complete are the resources that were read whole, or were to be.
+	complete map[string]bool
+	server   string
+	failed   map[string]error // subjects that could not be read
 	// kubelets are the nodes whose kubelet told anything.
 	kubelets map[string]bool
 }
@@ -63,8 +84,11 @@ var errInterrupted = errors.New("interrupted")
 // "namespace/name" or "name"; everything else that is missing is a gap of the
 // snapshot. The error is about the run as a whole.
 func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snapshot, map[string]error, error) {
-	c := &collector{client: client, builder: snapshot.NewBuilder(), lists: map[string]map[string]json.RawMessage{}, failed: map[string]error{}, kubelets: map[string]bool{}}
+	c := &collector{client: client, builder: snapshot.NewBuilder(), lists: map[string]map[string]item{}, complete: map[string]bool{}, failed: map[string]error{}, kubelets: map[string]bool{}}
 	c.work.Go(func() { c.version(ctx) })
+	if want.Removal != NoRemoval {
+		c.work.Go(func() { c.removal(ctx, want) })
+	}
 	nodes := map[string]bool{}
 	for _, name := range want.Nodes {
 		nodes[name] = true
@@ -129,7 +153,7 @@ func (c *collector) finish() error {
 		slices.Sort(keys)
 		raws := make([]json.RawMessage, len(keys))
 		for i, key := range keys {
-			raws[i] = items[key]
+			raws[i] = items[key].object
 		}
 		data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": raws})
 		if err != nil {
@@ -138,7 +162,9 @@ func (c *collector) finish() error {
 		if err := c.builder.Add("cluster/"+resource+".json", append(data, '\n')); err != nil {
 			return err
 		}
-		c.builder.Gap(snapshot.Gap{Path: "cluster/" + resource + ".json", Reason: snapshot.ReasonRefused, Detail: "only what concerns the pods and nodes asked for"})
+		if _, known := c.complete[resource]; !known { // else all is there, or a gap says why not
+			c.builder.Gap(snapshot.Gap{Path: "cluster/" + resource + ".json", Reason: snapshot.ReasonRefused, Detail: "only what concerns the pods and nodes asked for"})
+		}
 	}
 	c.builder.Gap(snapshot.Gap{Path: "cluster", Reason: snapshot.ReasonRefused, Detail: "not asked for"})
 	c.builder.Gap(snapshot.Gap{Path: "nodes", Reason: snapshot.ReasonRefused, Detail: "not asked for"})
@@ -217,7 +243,7 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 	part.Go(func() { c.events(ctx, "default", "Node", name) })
 	part.Go(func() {
 		query := url.Values{"fieldSelector": {fields.OneTermEqualSelector("spec.nodeName", name).String()}, "resourceVersion": {"0"}}
-		if err := c.list(ctx, "pods", "/api/v1/pods", query); err != nil {
+		if err := c.list(ctx, "pods", "/api/v1/pods", query, ofNode); err != nil {
 			// A path of its own: the pods of other nodes may well be there.
 			c.gap("nodes/"+name+"/pods.json", err, "list pods of all namespaces")
 		}
@@ -259,34 +285,38 @@ func (c *collector) told(node string) bool {
 // default.
 func (c *collector) events(ctx context.Context, namespace, kind, name string) {
 	query := url.Values{"fieldSelector": {fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.AsSelector().String()}}
-	if err := c.list(ctx, "events", "/api/v1/namespaces/"+url.PathEscape(namespace)+"/events", query); err != nil {
+	if err := c.list(ctx, "events", "/api/v1/namespaces/"+url.PathEscape(namespace)+"/events", query, own); err != nil {
 		c.gap("cluster/events.json", err, "list events in namespace "+namespace)
 	}
 }
 
 // list reads all pages of a list, or nothing of it.
-func (c *collector) list(ctx context.Context, resource, path string, query url.Values) error {
-	var items []json.RawMessage
+func (c *collector) list(ctx context.Context, resource, path string, query url.Values, as rank) error {
+	items := map[string]item{}
 	total := 0
-	err := c.pages(ctx, path, query, func(page []json.RawMessage, size int) error {
-		if total += size; total > snapshot.MaxFileBytes {
-			return snapshot.ErrFileTooLarge
+	err := c.pages(ctx, path, query, func(page []json.RawMessage, _ int) error {
+		for _, raw := range page {
+			object, key, err := redact(raw, resource, as)
+			if err != nil {
+				return fmt.Errorf("an item of %s: %w", resource, err)
+			}
+			if total += len(object); total > snapshot.MaxFileBytes {
+				return snapshot.ErrFileTooLarge
+			}
+			items[key] = item{object, as}
 		}
-		items = append(items, page...)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.lists[resource] == nil {
-		c.lists[resource] = map[string]json.RawMessage{} // read, and empty
+		c.lists[resource] = map[string]item{} // read, and empty
 	}
-	c.mu.Unlock()
-	for _, item := range items {
-		if err := c.keep(resource, item); err != nil {
-			return err
-		}
+	for key, it := range items {
+		c.put(resource, key, it)
 	}
 	return nil
 }
@@ -324,9 +354,12 @@ func (c *collector) pages(ctx context.Context, path string, query url.Values, ea
 
 // kinds are those of the items, which a typed list leaves out.
 var kinds = map[string]metav1.TypeMeta{
-	"pods":   {APIVersion: "v1", Kind: "Pod"},
-	"nodes":  {APIVersion: "v1", Kind: "Node"},
-	"events": {APIVersion: "v1", Kind: "Event"},
+	"pods":                   {APIVersion: "v1", Kind: "Pod"},
+	"nodes":                  {APIVersion: "v1", Kind: "Node"},
+	"events":                 {APIVersion: "v1", Kind: "Event"},
+	"persistentvolumes":      {APIVersion: "v1", Kind: "PersistentVolume"},
+	"persistentvolumeclaims": {APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+	"poddisruptionbudgets":   {APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
 }
 
 func init() {
@@ -335,22 +368,25 @@ func init() {
 	}
 }
 
-// keep redacts an object and puts it on its list. Of an object that two answers
-// hold the first counts: a pod's own answer, not the list's, which may be older.
+// keep redacts an object that was asked for by itself and puts it on its list.
 func (c *collector) keep(resource string, data []byte) error {
-	object, key, err := redact(data, kinds[resource])
+	object, key, err := redact(data, resource, own)
 	if err != nil {
 		return fmt.Errorf("an item of %s: %w", resource, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lists[resource] == nil {
-		c.lists[resource] = map[string]json.RawMessage{}
-	}
-	if _, known := c.lists[resource][key]; !known {
-		c.lists[resource][key] = object
-	}
+	c.put(resource, key, item{object, own})
 	return nil
+}
+
+func (c *collector) put(resource, key string, it item) {
+	if c.lists[resource] == nil {
+		c.lists[resource] = map[string]item{}
+	}
+	if known, ok := c.lists[resource][key]; !ok || known.rank < it.rank {
+		c.lists[resource][key] = it
+	}
 }
 
 func (c *collector) gap(path string, err error, right string) {

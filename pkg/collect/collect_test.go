@@ -30,6 +30,8 @@ type server struct {
 	*httptest.Server
 	objects map[string][]map[string]any // by resource
 	kubelet map[string]string           // by endpoint
+	metrics map[string]string           // of pods, by name and port
+	absent  map[string]bool             // resources that are not served
 	// answer replaces the answer to a path; false leaves it as it is.
 	answer func(w http.ResponseWriter, r *http.Request) bool
 	page   int // items; 0: as many as the client wants
@@ -44,6 +46,7 @@ func newServer(t *testing.T) *server {
 		"configz":       `{"kubeletconfig":{"cpuManagerPolicy":"none","staticPodURLHeader":{"Authorization":["hush"]}}}`,
 		"stats/summary": `{"node":{"nodeName":"n1"},"pods":[]}`,
 	}}
+	s.absent = map[string]bool{"nodepools": true}
 	s.Server = httptest.NewTLSServer(s)
 	t.Cleanup(s.Close)
 	s.add("nodes", "", "n1", nil)
@@ -89,8 +92,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/version":
 		fmt.Fprint(w, `{"gitVersion":"v1.37.2"}`)
+	case len(parts) > 3 && parts[0] == "pods" && parts[2] == "proxy":
+		fmt.Fprint(w, s.metrics[parts[1]])
 	case len(parts) > 3 && parts[2] == "proxy":
 		fmt.Fprint(w, s.kubelet[strings.Join(parts[3:], "/")])
+	case len(parts) == 1 && s.absent[parts[0]]:
+		refuse(w, http.StatusNotFound)
 	case len(parts) == 1:
 		s.list(w, r, parts[0], namespace)
 	default:
@@ -167,6 +174,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, resource, namespac
 				}
 			}
 		}
+		set["source"], _ = o["reportingComponent"].(string)
 		if (namespace == "" || meta["namespace"] == namespace) && selector.Matches(set) && byLabel.Matches(labels.Set(own)) {
 			found = append(found, o)
 		}

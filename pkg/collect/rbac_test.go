@@ -31,8 +31,10 @@ func TestClusterRole(t *testing.T) {
 			}
 		}
 	}
-	s := workloadServer(t)
+	s, k := workloadServer(t), karpenterServer(t)
 	s.collect(t, Request{Pods: web.Pods, Nodes: []string{"n1"}, Select: selection("deploy/web", "sts/db", "ds/agent", "job/import", "rs/web-1")})
+	k.collect(t, Request{Nodes: []string{"n1"}, Removal: WholeCluster})
+	maps.Copy(s.used, k.used)
 	delete(s.used, "")
 	if !maps.Equal(granted, s.used) {
 		t.Errorf("granted %v, used %v", slices.Sorted(maps.Keys(granted)), slices.Sorted(maps.Keys(s.used)))

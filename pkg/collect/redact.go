@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -30,9 +28,10 @@ var (
 	sizeOption = regexp.MustCompile(`^(-X(mx|ms|mn|ss)[0-9]{1,18}[kKmMgGtT]?|-XX:[+-][A-Za-z0-9]{1,60}|-XX:[A-Za-z0-9]{1,60}=[0-9]{1,18}(\.[0-9]{1,9})?[kKmMgGtT]?|--max-(old|semi)-space-size=[0-9]{1,9})$`)
 )
 
-// redact takes out of an API object what a bundle never keeps, and gives it its
-// kind. The key orders objects of one resource.
-func redact(data []byte, of metav1.TypeMeta) (object json.RawMessage, key string, err error) {
+// redact takes out of an API object what a bundle never keeps, gives it its
+// kind, and trims what is only one of many. The key orders objects of one
+// resource.
+func redact(data []byte, resource string, as rank) (object json.RawMessage, key string, err error) {
 	var o map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -45,12 +44,17 @@ func redact(data []byte, of metav1.TypeMeta) (object json.RawMessage, key string
 		delete(annotations, lastApplied)
 	}
 	if spec, ok := o["spec"].(map[string]any); ok {
-		if of.Kind == "Pod" {
-			redactPodSpec(spec)
+		if resource == "pods" {
+			redactPodSpec(spec, settingsOf(meta))
 		}
 		redactTemplate(spec["template"])
 	}
-	o["apiVersion"], o["kind"] = of.APIVersion, of.Kind
+	if as == ofCluster {
+		trim(o, resource)
+	}
+	if of, ok := kinds[resource]; ok {
+		o["apiVersion"], o["kind"] = of.APIVersion, of.Kind
+	}
 	object, err = json.Marshal(o)
 	namespace, _ := meta["namespace"].(string)
 	name, _ := meta["name"].(string)
@@ -65,12 +69,13 @@ func redactTemplate(template any) {
 		delete(annotations, lastApplied)
 	}
 	if spec, ok := t["spec"].(map[string]any); ok {
-		redactPodSpec(spec)
+		redactPodSpec(spec, settingsOf(meta))
 	}
 }
 
-// redactPodSpec keeps of commands and variables what sizes a runtime.
-func redactPodSpec(spec map[string]any) {
+// redactPodSpec keeps of commands and variables what sizes a runtime, and the
+// settings of what removes nodes.
+func redactPodSpec(spec map[string]any, kept *settings) {
 	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		containers, _ := spec[list].([]any)
 		for _, c := range containers {
@@ -80,13 +85,15 @@ func redactPodSpec(spec map[string]any) {
 			}
 			for _, field := range []string{"command", "args"} {
 				if words, ok := container[field].([]any); ok {
-					container[field] = sizing(words)
+					container[field] = append(sizing(words), kept.flags(words)...)
 				}
 			}
 			variables, _ := container["env"].([]any)
 			for _, v := range variables {
 				if variable, ok := v.(map[string]any); ok {
-					redactVariable(variable)
+					if !kept.variable(variable) {
+						redactVariable(variable)
+					}
 				}
 			}
 			for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {

@@ -18,7 +18,7 @@ func TestRedactVariablesAndArguments(t *testing.T) {
 		{`{"lifecycle":{"preStop":{"exec":{"command":["hush"]}},"postStart":{"httpGet":{"path":"/?hush","port":8080}}}}`, `{"lifecycle":{"postStart":{"httpGet":{"port":8080}},"preStop":{"exec":{}}}}`},
 		{`"hush"`, `"hush"`}, // no container, and no API server's
 	} {
-		got, key, err := redact([]byte(`{"metadata":{"name":"p","namespace":"n"},"spec":{"containers":[`+c.container+`]}}`), kinds["pods"])
+		got, key, err := redact([]byte(`{"metadata":{"name":"p","namespace":"n"},"spec":{"containers":[`+c.container+`]}}`), "pods", own)
 		want := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n"},"spec":{"containers":[` + c.want + `]}}`
 		if err != nil || key != "n/p" || string(got) != want {
 			t.Errorf("%v, %q: got %s, want %s", err, key, got, want)
@@ -29,7 +29,7 @@ func TestRedactVariablesAndArguments(t *testing.T) {
 // What is no object is refused; numbers beyond a float64 stay whole.
 func TestRedactOddInput(t *testing.T) {
 	for _, bad := range []string{``, `null`, `[]`, `7`} {
-		if _, _, err := redact([]byte(bad), kinds["pods"]); err == nil {
+		if _, _, err := redact([]byte(bad), "pods", own); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -1,7 +1,9 @@
 package diagnose
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +30,7 @@ func NodePools(s *snapshot.Snapshot) ([]string, error) {
 	c := shrink.Read(s, s.Manifest().CapturedAt, &gap.Log{}, shrink.Options{})
 	names := c.NodePools()
 	if err := c.NodePoolsError(); err != nil && len(names) == 0 {
-		return nil, fmt.Errorf("NodePools of the snapshot: %w", err)
+		return nil, unread(s, err)
 	}
 	return names, nil
 }
@@ -40,9 +42,9 @@ func poolReport(s *snapshot.Snapshot, kind report.Kind, name string, o Options, 
 	answer, ok := ask(c, name)
 	if !ok {
 		if err := c.NodePoolsError(); err != nil {
-			return report.Report{}, fmt.Errorf("NodePools of the snapshot: %w", err)
+			return report.Report{}, unread(s, err)
 		}
-		return report.Report{}, &NotFoundError{What: "nodepools.karpenter.sh", Name: name, Known: c.NodePools()}
+		return report.Report{}, &NotFoundError{What: "nodepools.karpenter.sh", Name: name, In: "what was read", Known: c.NodePools()}
 	}
 	order(answer.Findings)
 	return report.Report{
@@ -57,6 +59,14 @@ func poolReport(s *snapshot.Snapshot, kind report.Kind, name string, o Options, 
 		Capacity:   answer.Capacity,
 		Gaps:       gaps.List(),
 	}, nil
+}
+
+// unread says why there are no NodePools.
+func unread(s *snapshot.Snapshot, err error) error {
+	if gap := s.Partial("cluster/nodepools.karpenter.sh.json"); gap != nil && errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there are no NodePools: the API server serves no nodepools.karpenter.sh in version v1, so Karpenter is not installed, or older than 1.0")
+	}
+	return fmt.Errorf("NodePools: %w", err)
 }
 
 // moment is the one that a question is about.

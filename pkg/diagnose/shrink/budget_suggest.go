@@ -43,12 +43,20 @@ func (p *poolCase) suggest() (report.Remedy, bool) {
 	}
 	after := budget.NewPool(edited)
 	total, end := max(1, p.total()), p.at.Add(7*24*time.Hour)
+	if !p.nodesKnown() {
+		total = manyNodes
+	}
 	for _, reason := range others {
 		if !sameValues(p.budgets.Timeline(reason, total, p.at, end), after.Timeline(reason, total, p.at, end)) {
 			return report.Remedy{}, false
 		}
 	}
-	now := after.Allowed(karpenter.Empty, p.total(), p.at)
+	now := "not stopped"
+	if p.nodesKnown() {
+		now = "allowed " + amount(after.Allowed(karpenter.Empty, p.total(), p.at).Allowed)
+	} else if after.Allowed(karpenter.Empty, total, p.at).Allowed <= 0 {
+		now = "allowed 0"
+	}
 	text, err := json.Marshal(patch)
 	if err != nil {
 		return report.Remedy{}, false
@@ -56,8 +64,8 @@ func (p *poolCase) suggest() (report.Remedy, bool) {
 	return report.Remedy{
 		Summary: fmt.Sprintf("Let these windows limit %s only.", joinReasons(others)),
 		Command: p.patchCommand(string(text)),
-		Effect: fmt.Sprintf("evaluated at every edge of a week over %s: Empty is stopped for %s instead of %s and allowed %s at %s; %s as before", plural(p.total(), "node"),
-			stoppedText(after, karpenter.Empty, total, p.at), stoppedText(p.budgets, karpenter.Empty, total, p.at), amount(now.Allowed), utc(p.at), joinReasons(others)),
+		Effect: fmt.Sprintf("evaluated at every edge of a week over %s: Empty is stopped for %s instead of %s and %s at %s; %s as before", p.nodeCount(),
+			stoppedText(after, karpenter.Empty, total, p.at), stoppedText(p.budgets, karpenter.Empty, total, p.at), now, utc(p.at), joinReasons(others)),
 	}, true
 }
 

@@ -24,7 +24,7 @@ func (p *poolCase) zeroNow(states []reasonState) []report.Finding {
 			}
 		}
 		f.Because = append(f.Because, p.blockingEvents(group)...)
-		f.Arithmetic = fmt.Sprintf("least of the active budgets over %s = 0; from %s: %s", p.nodeCount(), utc(first.until), amount(first.next.Allowed))
+		f.Arithmetic = fmt.Sprintf("least of the active budgets over %s = 0; from %s: %s", p.nodeCount(), utc(first.until), p.amountOf(first.next))
 		f.Remedies = p.zeroRemedies(group)
 		out = append(out, f)
 	}

@@ -73,14 +73,36 @@ func (p *poolCase) evaluate() []reasonState {
 	var out []reasonState
 	for _, reason := range p.version.rules.Reasons() {
 		s := reasonState{reason: reason, usage: disruption.UsageOf(p.pool.Name, reason, p.nodes, p.version.rules)}
-		s.allowance = p.budgets.Allowed(reason, s.usage.Total, p.at)
+		total := p.counted(s.usage)
+		s.allowance = p.budgets.Allowed(reason, total, p.at)
 		s.remaining = s.allowance.Remaining(len(s.usage.Consumers))
-		if s.until, s.changes = p.budgets.NextChange(reason, s.usage.Total, p.at); s.changes {
-			s.next = p.budgets.Allowed(reason, s.usage.Total, s.until)
+		if s.until, s.changes = p.budgets.NextChange(reason, total, p.at); s.changes {
+			s.next = p.budgets.Allowed(reason, total, s.until)
 		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// manyNodes stand in for nodes that are not known: of them no percentage but
+// 0 % comes to 0, and none is less for rounding.
+const manyNodes = 100
+
+// counted is over how many nodes the budgets are evaluated.
+func (p *poolCase) counted(u disruption.Usage) int {
+	if !p.nodesKnown() {
+		return manyNodes
+	}
+	return u.Total
+}
+
+// amountOf is what is allowed, in words: of nodes that are not known only
+// whether there is a limit.
+func (p *poolCase) amountOf(a budget.Allowance) string {
+	if !p.nodesKnown() && slices.ContainsFunc(a.DecidedBy, func(i int) bool { return !p.tells(i) }) {
+		return "more than 0"
+	}
+	return amount(a.Allowed)
 }
 
 // budgetFacts are the pool's budgets as a report shows them.

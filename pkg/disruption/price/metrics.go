@@ -18,6 +18,9 @@ const (
 	BuildInfo         = "karpenter_build_info"
 )
 
+// Series are the names of all that ReadMetrics reads.
+var Series = []string{OfferingPrice, OfferingAvailable, PoolCost, StateSynced, BuildInfo}
+
 // Metrics is what the controller's metrics tell of prices and of itself.
 type Metrics struct {
 	// Types are the offerings of every pool's instance types; nil where the provider exports none.
@@ -35,7 +38,7 @@ type Metrics struct {
 
 // ReadMetrics reads the Prometheus text of the controller. What can be read is returned beside the error of what cannot.
 func ReadMetrics(text string) (Metrics, error) {
-	samples, err := Samples(text, OfferingPrice, OfferingAvailable, PoolCost, StateSynced, BuildInfo)
+	samples, err := Samples(text, Series...)
 	var m Metrics
 	var versions []string
 	for _, s := range samples {
