@@ -29,6 +29,9 @@ func allowed(ctx context.Context, client kubernetes.Interface, rule rbacv1.Polic
 			Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0],
 		},
 	}}
+	if len(rule.ResourceNames) > 0 {
+		review.Spec.ResourceAttributes.Name = rule.ResourceNames[0]
+	}
 	answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, err

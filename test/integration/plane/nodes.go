@@ -122,6 +122,17 @@ func (n *nodes) serve(host, port string, handler http.Handler) error {
 			},
 		},
 	}
+	return n.add(host, port, server, func() { _ = server.http.ServeTLS(server, "", "") })
+}
+
+// servePod answers as a pod at host:port, in the clear.
+func (n *nodes) servePod(host, port string, handler http.Handler) error {
+	server := &nodeServer{conns: make(chan net.Conn), closed: make(chan struct{}), addr: n.listener.Addr()}
+	server.http = &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 30 * time.Second}
+	return n.add(host, port, server, func() { _ = server.http.Serve(server) })
+}
+
+func (n *nodes) add(host, port string, server *nodeServer, run func()) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at := net.JoinHostPort(host, port)
@@ -129,7 +140,7 @@ func (n *nodes) serve(host, port string, handler http.Handler) error {
 		return errors.New(at + " is served already")
 	}
 	n.servers[at] = server
-	go func() { _ = server.http.ServeTLS(server, "", "") }()
+	go run()
 	return nil
 }
 

@@ -30,7 +30,20 @@ type Plane struct {
 
 // Start starts etcd, the API server, the scheduler and the controller manager, and returns when the API server is ready. Until then,
 // ctx bounds it; it is for the caller to Stop the plane.
-func Start(ctx context.Context, programs Programs) (p *Plane, err error) {
+func Start(ctx context.Context, programs Programs) (*Plane, error) {
+	p, err := StartStill(ctx, programs)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.startControllers(); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// StartStill starts etcd and the API server alone: nothing but the test changes what it holds, and no object is missed for its owner.
+func StartStill(ctx context.Context, programs Programs) (p *Plane, err error) {
 	// Short, because the path of a socket may have 108 bytes at most.
 	dir, err := os.MkdirTemp("", "noderes-")
 	if err != nil {
@@ -61,10 +74,7 @@ func Start(ctx context.Context, programs Programs) (p *Plane, err error) {
 	if err := p.startStore(); err != nil {
 		return p, err
 	}
-	if err := p.startAPI(ctx); err != nil {
-		return p, err
-	}
-	return p, p.startControllers()
+	return p, p.startAPI(ctx)
 }
 
 // Stop ends every process of the plane and removes its folder.
@@ -88,6 +98,11 @@ func (p *Plane) Dir() string { return p.dir }
 // ServeKubelet has handler answer as the kubelet of the node with the internal address host and the kubelet's port.
 func (p *Plane) ServeKubelet(host, port string, handler http.Handler) error {
 	return p.nodes.serve(host, port, handler)
+}
+
+// ServePod has handler answer as the pod with the address host.
+func (p *Plane) ServePod(host, port string, handler http.Handler) error {
+	return p.nodes.servePod(host, port, handler)
 }
 
 // Kubeconfig makes a kubeconfig file of a user with a certificate of its own.
