@@ -7,6 +7,7 @@ import (
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/floor"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/placement"
 )
@@ -43,7 +45,7 @@ func comparePlaces(seed int64, n int, out io.Writer) (failed bool, err error) {
 	counts := map[string]int{}
 	for i := range n {
 		p := r.places()
-		answers, err := p.planned()
+		answers, apart, err := p.planned()
 		if err != nil {
 			return true, err
 		}
@@ -59,6 +61,8 @@ func comparePlaces(seed int64, n int, out io.Writer) (failed bool, err error) {
 			switch {
 			case a.Outcome == placement.CannotDelete && deleted:
 				wrong = "proven that it cannot be deleted, and it is"
+			case apart[name] != "" && deleted:
+				wrong = "proven that others keep pod " + apart[name] + " off every other node, and it is deleted"
 			case len(a.Nowhere()) > 0 && !got.failed:
 				wrong = "proven that a pod fits nowhere, and it does"
 			case a.Outcome == placement.ProbablyRemovable && !deleted:
@@ -66,6 +70,9 @@ func comparePlaces(seed int64, n int, out io.Writer) (failed bool, err error) {
 			}
 			if len(a.Nowhere()) > 0 {
 				counts["fits nowhere"]++
+			}
+			if apart[name] != "" {
+				counts["kept off by others"]++
 			}
 			if a.Outcome == placement.Unknown && deleted {
 				for _, doubt := range a.Doubts {
@@ -95,17 +102,17 @@ func verdict(s simulated) string {
 	return "needs new nodes"
 }
 
-// planned are the answers of what is tested, by node.
-func (p *places) planned() (map[string]*placement.Answer, error) {
+// planned are the answers of what is tested, by node, and a pod that others keep off all of the nodes that would take it.
+func (p *places) planned() (answers map[string]*placement.Answer, apart map[string]string, err error) {
 	rules, _, err := karpenter.RulesFor("1.14.1")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := &disruption.Cluster{Rules: rules, Pools: map[string]*karpenter.NodePool{}}
 	for _, raw := range p.pools {
 		pool, err := karpenter.DecodeNodePool(raw)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		c.Pools[pool.Name] = &pool
 	}
@@ -119,12 +126,24 @@ func (p *places) planned() (map[string]*placement.Answer, error) {
 			known.Pending = append(known.Pending, &p.objects.Pods[i])
 		}
 	}
-	planner := placement.New(c, known)
-	out := map[string]*placement.Answer{}
+	planner, topology := placement.New(c, known), floor.NewTopology(c.Nodes, known.Pending)
+	answers, apart = map[string]*placement.Answer{}, map[string]string{}
 	for _, n := range c.Nodes {
-		out[n.Name()] = planner.Of(n)
+		answers[n.Name()] = planner.Of(n)
+		for _, pod := range answers[n.Name()].Pods {
+			kept, bars, all := topology.Of(pod.Pod, n), 0, true
+			planner.Places(pod.Pod, n, func(target *disruption.Node) bool {
+				bar := kept.Bar(target)
+				all = all && bar != nil && !bar.Assumed
+				bars++
+				return all
+			})
+			if all && bars > 0 {
+				apart[n.Name()] = pod.Pod.Name
+			}
+		}
 	}
-	return out, nil
+	return answers, apart, nil
 }
 
 // simulate asks the real code what would become of each node that is a candidate if it went.
@@ -137,7 +156,7 @@ func (p *places) simulate() (map[string]simulated, error) {
 		}
 		pools[pool.Name] = pool
 	}
-	var more []client.Object
+	more := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
 	for i := range p.daemonSets {
 		more = append(more, p.daemonSets[i].DeepCopy())
 	}

@@ -215,6 +215,37 @@ func (r random) placesPod(name, node string) corev1.Pod {
 	return pod
 }
 
+// apart keeps pods of a kind off each other.
+func (r random) apart(pod *corev1.Pod) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": of(r, "web", "db")}}
+	key := of(r, corev1.LabelHostname, corev1.LabelHostname, corev1.LabelTopologyZone, "team")
+	if r.chance(0.5) {
+		term := corev1.PodAffinityTerm{LabelSelector: selector, TopologyKey: key}
+		switch r.Intn(6) {
+		case 0:
+			term.NamespaceSelector = &metav1.LabelSelector{}
+		case 1:
+			term.Namespaces = []string{of(r, "default", "other")}
+		}
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+		return
+	}
+	c := corev1.TopologySpreadConstraint{MaxSkew: of(r, int32(1), 1, 2), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector}
+	if r.chance(0.3) {
+		policy := of(r, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
+		c.NodeAffinityPolicy = &policy
+	}
+	if r.chance(0.2) {
+		policy := of(r, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
+		c.NodeTaintsPolicy = &policy
+	}
+	if r.chance(0.2) {
+		least := of(r, int32(1), 2, 3)
+		c.MinDomains = &least
+	}
+	pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, c)
+}
+
 // selection ties some pods to nodes, and a few to each other.
 func (r random) selection(pod *corev1.Pod) {
 	term := func() corev1.NodeSelectorTerm {
@@ -227,6 +258,9 @@ func (r random) selection(pod *corev1.Pod) {
 		return t
 	}
 	same := &metav1.LabelSelector{MatchLabels: map[string]string{"app": pod.Labels["app"]}}
+	if r.chance(0.3) {
+		r.apart(pod)
+	}
 	switch r.Intn(16) {
 	case 0:
 		pod.Spec.NodeSelector = map[string]string{of(r, "disk", "team"): of(r, "ssd", "x")}

@@ -49,20 +49,29 @@ func (c *Cluster) pending() int {
 	return n
 }
 
+// mostSizes is how many instance types are told of one by one.
+const mostSizes = 12
+
 // sizesOf are the instance types of nodes, the most frequent first.
 func sizesOf(nodes []*disruption.Node) []report.NodeSize {
-	var out []report.NodeSize
+	count := map[string]int{}
 	for _, n := range nodes {
-		name := n.Node.Labels[corev1.LabelInstanceTypeStable]
-		if i := slices.IndexFunc(out, func(s report.NodeSize) bool { return s.InstanceType == name }); i >= 0 {
-			out[i].Nodes++
-		} else {
-			out = append(out, report.NodeSize{InstanceType: name, Nodes: 1})
-		}
+		count[n.Node.Labels[corev1.LabelInstanceTypeStable]]++
+	}
+	var out []report.NodeSize
+	for name, n := range count {
+		out = append(out, report.NodeSize{InstanceType: name, Nodes: n})
 	}
 	slices.SortFunc(out, func(a, b report.NodeSize) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.InstanceType, b.InstanceType))
 	})
+	if len(out) > mostSizes {
+		rest := report.NodeSize{InstanceType: "of other types"}
+		for _, s := range out[mostSizes:] {
+			rest.Nodes += s.Nodes
+		}
+		out = append(out[:mostSizes], rest)
+	}
 	return out
 }
 

@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
+	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
 func memory(amount string) func(*corev1.Pod) {
@@ -104,6 +106,21 @@ func antiAffinity(key string) corev1.PodAffinityTerm {
 
 func in(zone string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zone} }
+}
+
+func TestSizes(t *testing.T) {
+	var nodes []*disruption.Node
+	for i := range 30 {
+		for range 1 + i%3 {
+			n := &corev1.Node{}
+			n.Labels = map[string]string{corev1.LabelInstanceTypeStable: fmt.Sprintf("t%02d", i)}
+			nodes = append(nodes, &disruption.Node{Node: n})
+		}
+	}
+	got := sizesOf(nodes)
+	if len(got) != mostSizes+1 || got[0] != (report.NodeSize{InstanceType: "t02", Nodes: 3}) || got[mostSizes] != (report.NodeSize{InstanceType: "of other types", Nodes: 60 - 10*3 - 2*2}) {
+		t.Errorf("got %+v", got)
+	}
 }
 
 func TestReadable(t *testing.T) {
