@@ -282,6 +282,21 @@ func TestOf(t *testing.T) {
 			request(&w.pods[1], "cpu", "1500m")
 			w.pods[3].DeletionTimestamp = &metav1.Time{Time: now}
 		}, "unknown; " + string(DoubtPacking)},
+		{"two, and amounts that are not told", func(w *world) {
+			w.pods = append(w.pods, newPod("p2", "n1"))
+			w.nodes[1].Status.Allocatable = nil
+		}, "unknown; " + string(DoubtPacking)},
+		{"two, and a node that has less than nothing of what one of them needs", func(w *world) {
+			w.pods = append(w.pods, newPod("p2", "n1"))
+			n := *w.nodes[1].DeepCopy()
+			n.Name, n.Spec.ProviderID = "n3", "p:///n3"
+			w.nodes = append(w.nodes, n)
+			w.nodes[1].Status.Allocatable["example.com/gpu"] = resource.MustParse("1")
+			over := newPod("r", "n3")
+			request(&over, "example.com/gpu", "1")
+			w.pods = append(w.pods, over)
+			request(&w.pods[0], "example.com/gpu", "1")
+		}, "probably removable; p to n2; p2 to n2"},
 		{"room for two, but on nodes that are too small for one", func(w *world) {
 			w.pods = append(w.pods, newPod("p2", "n1"))
 			for i, cpu := range []string{"500m", "600m"} {
