@@ -159,11 +159,18 @@ func TestDriftQueued(t *testing.T) {
 		}), want: []string{proven}, text: []string{"get rid of"}},
 		{name: "pods that nobody collected", world: func() *world { w := edited(drifted); w.Pods = nil; return w }(), want: []string{proven}, text: []string{"whether a pod keeps it is not known"}, lacks: []string{"leave room"}},
 		{name: "budgets of pods that nobody collected", world: func() *world { w := edited(drifted); w.PDBs = nil; return w }(), want: []string{proven}, lacks: []string{"leave room"}},
+		{name: "nodes that were read in part", world: partly(edited(drifted)), want: []string{proven}, text: []string{"what its budgets allow is not known without the nodes"}, lacks: []string{"leave room", "0 consumed"}},
 		{name: "a timer does not matter", world: edited(drifted, func(_ *corev1.Node, c *karpenter.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(now) }), want: []string{proven}, text: []string{"leave room"}},
 		{name: "a static pool", world: edited(drifted).edit(static(1)), want: []string{proven}, text: []string{"as soon as its new node is ready"}},
 		{name: "going", world: edited(drifted, chosen)},
 		{name: "of nobody", world: newWorld().pool("a").node("", "x")},
 	}, report.DriftQueued)
+}
+
+// partly is a world of which not all nodes were read.
+func partly(w *world) *world {
+	w.files["gaps.json"] = `[{"path":"cluster/nodes.json","reason":"Refused"}]`
+	return w
 }
 
 func static(replicas int64) func(*karpenter.NodePool) {
@@ -203,6 +210,11 @@ func TestExpiryIgnoresBudget(t *testing.T) {
 		{name: "with a grace period", world: expires(2*time.Hour, bounded(30*time.Minute)), want: []string{proven}, text: []string{"for 30m at most (terminationGracePeriod)"}, lacks: []string{"for ever"}},
 		{name: "deleted for it", world: expires(50*time.Minute, deleted(10*time.Minute-20*time.Second)), want: []string{likely}, text: []string{"was deleted at 2026-07-14T08:50:20Z because it expired at 2026-07-14T08:50:00Z", "by whom it does not say"}, lacks: []string{"kubectl delete"}},
 		{name: "deleted long after", world: expires(50*time.Minute, deleted(time.Minute)), want: []string{likely}, text: []string{"expired at 2026-07-14T08:50:00Z, and is being deleted since 2026-07-14T08:59:00Z"}},
+		{name: "deleted that second", world: expires(50*time.Minute, deleted(10*time.Minute)), want: []string{likely}},
+		{name: "far, when they allow nothing for the last reason", world: expires(30 * day).edit(func(p *karpenter.NodePool) {
+			p.Spec.Disruption.Budgets = []karpenter.Budget{window("0", "", 0, karpenter.Underutilized)}
+		})},
+		{name: "nodes that were read in part", world: partly(expires(2 * time.Hour)), want: []string{proven}, lacks: []string{"at that moment"}},
 		{name: "deleted before", world: expires(50*time.Minute, deleted(10*time.Minute+time.Second))},
 		{name: "without its pool", world: func() *world { w := expires(2 * time.Hour); w.Pools = nil; return w }(), want: []string{proven}, lacks: []string{"at that moment"}},
 		{name: "of nobody", world: newWorld().pool("a").node("", "x")},
