@@ -25,7 +25,10 @@ func drainStuck(n *nodeCase) []report.Finding {
 	if !n.node.Managed() || n.podsErr != nil {
 		return nil
 	}
-	drain, ok := n.karpenter.DrainOf(n.node, n.at)
+	// The API refuses a pod of several budgets whatever Karpenter's version.
+	evictions := n.karpenter
+	evictions.Rules.SeveralPDBsBlock = true
+	drain, ok := evictions.DrainOf(n.node, n.at)
 	if !ok || drain.Stage != disruption.DrainPods {
 		return nil
 	}

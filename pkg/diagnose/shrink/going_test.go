@@ -86,6 +86,8 @@ func TestDrainStuck(t *testing.T) {
 		{name: "a budget that passes, for 5 min", world: drain(5*time.Minute).pod("x", "p").pdb("b", passing), want: []string{stuck}},
 		{name: "a second less", world: drain(5*time.Minute-time.Second).pod("x", "p").pdb("b", passing)},
 		{name: "two budgets", world: drain(time.Second).pod("x", "p").pdb("b", status(4, 3, 4, 1)).pdb("c", status(4, 3, 4, 1)), want: []string{stuck}, text: []string{"PodDisruptionBudget shop/b and shop/c"}},
+		{name: "two budgets in 1.6", world: drain(time.Second).pod("x", "p").pdb("b", status(4, 3, 4, 1)).pdb("c", status(4, 3, 4, 1)), version: "1.6.4", want: []string{stuck}},
+		{name: "one budget that allows one", world: drain(time.Hour).pod("x", "p").pdb("b", status(4, 3, 4, 1))},
 		{name: "one that has not started asks no budget", world: drain(time.Hour).pod("x", "p", pending).pdb("b")},
 		{name: "one that has not started, and is protected", world: drain(time.Hour).pod("x", "p", pending, protected("true")), want: []string{stuck}},
 		{name: "one that is not ready, and enough others are", world: drain(time.Hour).pod("x", "p", unready).pdb("b")},
