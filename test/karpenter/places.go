@@ -117,7 +117,7 @@ func (p *places) planned() (answers map[string]*placement.Answer, apart map[stri
 		c.Pools[pool.Name] = &pool
 	}
 	if c.PDBs, err = disruption.NewPDBs(p.objects.PDBs); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.Nodes, _ = disruption.Join(p.objects.Nodes, p.objects.NodeClaims, p.objects.Pods)
 	known := placement.Known{Now: p.now, DaemonSets: &p.daemonSets, Volumes: &p.volumes, Claims: &p.claims}
