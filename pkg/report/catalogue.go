@@ -129,6 +129,7 @@ const (
 // Codes of shrinking: budgets, what keeps Karpenter or the Cluster Autoscaler
 // from removing a node, and what goes on all the same.
 const (
+	NotManaged                  Code = "not-managed"
 	AlreadyDisrupting           Code = "already-disrupting"
 	StaticNodePool              Code = "static-nodepool"
 	ConsolidationNever          Code = "consolidation-never"
@@ -175,6 +176,15 @@ const (
 	ProbablyRemovable           Code = "probably-removable"
 	ShrinkBlockerUnknown        Code = "shrink-blocker-unknown"
 	BudgetsOpen                 Code = "budgets-open"
+	CAScaleDownDisabled         Code = "ca-scale-down-disabled"
+	CAPodNotSafeToEvict         Code = "ca-pod-not-safe-to-evict"
+	CAPodWithoutController      Code = "ca-pod-without-controller"
+	CALocalStorage              Code = "ca-local-storage"
+	CASystemPodWithoutPDB       Code = "ca-system-pod-without-pdb"
+	CANotUnderutilized          Code = "ca-not-underutilized"
+	CAMinSize                   Code = "ca-min-size"
+	CACooldown                  Code = "ca-cooldown"
+	CAUnready                   Code = "ca-unready"
 )
 
 // Codes of no other group.
@@ -288,6 +298,7 @@ var catalogue = []Entry{
 	{ResizeInfeasible, GroupAdmission, Warning, "the kubelet will not resize the pod in place"},
 	{ResizePending, GroupAdmission, Info, "an in-place resize is not done yet"},
 	{KubeletWouldHang, GroupAdmission, Critical, "the kubelet would never come to an end"},
+	{NotManaged, GroupShrinking, Info, "neither Karpenter nor the Cluster Autoscaler removes the node"},
 	{AlreadyDisrupting, GroupShrinking, Info, "the node is on its way out already"},
 	{StaticNodePool, GroupShrinking, Warning, "the pool keeps a fixed number of nodes"},
 	{ConsolidationNever, GroupShrinking, Warning, "consolidateAfter has no duration: the pool never consolidates"},
@@ -334,6 +345,15 @@ var catalogue = []Entry{
 	{ProbablyRemovable, GroupShrinking, Info, "nothing known keeps the node, and its pods have places elsewhere"},
 	{ShrinkBlockerUnknown, GroupShrinking, Info, "whether the node can go is not known"},
 	{BudgetsOpen, GroupShrinking, Info, "the budgets stand in the way of no reason"},
+	{CAScaleDownDisabled, GroupShrinking, Warning, "the Cluster Autoscaler is told to leave the node"},
+	{CAPodNotSafeToEvict, GroupShrinking, Warning, "an annotation on a pod keeps the Cluster Autoscaler from its node"},
+	{CAPodWithoutController, GroupShrinking, Warning, "a pod that nothing makes again keeps its node"},
+	{CALocalStorage, GroupShrinking, Warning, "a pod with local storage keeps its node"},
+	{CASystemPodWithoutPDB, GroupShrinking, Warning, "a pod of kube-system without a PodDisruptionBudget keeps its node"},
+	{CANotUnderutilized, GroupShrinking, Info, "the pods request too much of the node"},
+	{CAMinSize, GroupShrinking, Warning, "the node group is at its minimum size"},
+	{CACooldown, GroupShrinking, Info, "the Cluster Autoscaler waits before it removes nodes"},
+	{CAUnready, GroupShrinking, Warning, "a node, or too many of them, are not ready"},
 	{NodeHealthy, GroupNode, Info, "nothing wrong with what was checked of the node"},
 	{EvidenceMissing, GroupEvidence, Info, "the data show neither health nor illness"},
 }

@@ -76,6 +76,8 @@ type Cluster struct {
 	without    *placement.Planner // that of the nodes without empty ones that go; nil: not asked for yet
 	candidates *[]*nodeCase       // of consolidation; nil: not asked for yet
 	changed    *change            // nil: not asked for yet
+	// autoscalerRead is what is known of the Cluster Autoscaler; nil: not asked for yet.
+	autoscalerRead *autoscalerState
 }
 
 // Read takes a snapshot as it is at a moment. Objects that are missing leave a

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/drain"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -20,6 +21,11 @@ type nodeCase struct {
 	// apartPods are of apart, once isApart.
 	apartPods []apartPod
 	isApart   bool
+	// autoscaledCase is the node as the Cluster Autoscaler sees it, once it was asked for.
+	autoscaledCase *caCase
+	autoscaledRead bool
+	// drainRead is what a drain by hand comes to; nil: not asked for yet.
+	drainRead *drain.Plan
 }
 
 // Node applies the rules to one node. It finds nothing where the API server's
@@ -33,6 +39,9 @@ func (c *Cluster) Node(name string) []report.Finding {
 			k := c.nodeOf(n)
 			k.missing()
 			found := apply(nodeRules, k)
+			if k.others() {
+				return found // no rule of Karpenter's version decides over it
+			}
 			return c.settled(append(found, k.verdict(found)...))
 		}
 	}

@@ -19,6 +19,7 @@ type rule[S any] struct {
 // the catalogue.
 var (
 	nodeRules = []rule[*nodeCase]{
+		{codes: []report.Code{report.NotManaged}, find: notManaged},
 		{codes: []report.Code{report.AlreadyDisrupting}, find: alreadyDisrupting},
 		{codes: []report.Code{report.StaticNodePool}, find: ofPool(staticNodePool)},
 		{codes: []report.Code{report.ConsolidationNever}, find: ofPool(consolidationNever)},
@@ -52,6 +53,16 @@ var (
 		{codes: []report.Code{report.BarePodLost}, find: barePodLost},
 		{codes: []report.Code{report.NeedsSeveralReplacements}, find: needsSeveralReplacements},
 		{codes: []report.Code{report.KarpenterUnsynced}, find: nodeUnsynced},
+		{codes: []report.Code{report.PDBBlocks, report.SeveralPDBs}, find: evictionRefused},
+		{codes: []report.Code{report.CAScaleDownDisabled}, find: ofAutoscaler(caScaleDownDisabled)},
+		{codes: []report.Code{report.CAPodNotSafeToEvict}, find: ofAutoscaler(caPodNotSafeToEvict)},
+		{codes: []report.Code{report.CAPodWithoutController}, find: ofAutoscaler(caPodWithoutController)},
+		{codes: []report.Code{report.CALocalStorage}, find: ofAutoscaler(caLocalStorage)},
+		{codes: []report.Code{report.CASystemPodWithoutPDB}, find: ofAutoscaler(caSystemPodWithoutPDB)},
+		{codes: []report.Code{report.CANotUnderutilized}, find: ofAutoscaler(caNotUnderutilized)},
+		{codes: []report.Code{report.CAMinSize}, find: ofAutoscaler(caMinSize)},
+		{codes: []report.Code{report.CACooldown}, find: ofAutoscaler(caCooldown)},
+		{codes: []report.Code{report.CAUnready}, find: ofAutoscaler(caUnready)},
 	}
 	poolRules = []rule[*poolCase]{
 		{codes: []report.Code{report.StaticNodePool}, find: staticNodePool},
