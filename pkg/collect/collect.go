@@ -307,18 +307,22 @@ func (c *collector) list(ctx context.Context, resource, path string, query url.V
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		c.putAll(resource, items)
 	}
+	return err
+}
+
+// putAll puts a list's items there, or that it is empty.
+func (c *collector) putAll(resource string, items map[string]item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lists[resource] == nil {
-		c.lists[resource] = map[string]item{} // read, and empty
+		c.lists[resource] = map[string]item{}
 	}
 	for key, it := range items {
 		c.put(resource, key, it)
 	}
-	return nil
 }
 
 // pages reads a list page by page; size is that of a page's answer.

@@ -41,7 +41,7 @@ type server struct {
 	bytes int
 }
 
-func newServer(t *testing.T) *server {
+func newServer(t testing.TB) *server {
 	s := &server{used: map[string]bool{}, objects: map[string][]map[string]any{}, kubelet: map[string]string{
 		"configz":       `{"kubeletconfig":{"cpuManagerPolicy":"none","staticPodURLHeader":{"Authorization":["hush"]}}}`,
 		"stats/summary": `{"node":{"nodeName":"n1"},"pods":[]}`,
@@ -194,7 +194,7 @@ func refuse(w http.ResponseWriter, code int) {
 	fmt.Fprintf(w, `{"kind":"Status","message":"user \"jane\": no"}`)
 }
 
-func (s *server) client(t *testing.T) *Client {
+func (s *server) client(t testing.TB) *Client {
 	base, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)

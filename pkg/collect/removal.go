@@ -113,7 +113,12 @@ func (c *collector) whole(ctx context.Context, resource, path, selector string) 
 	if selector != "" {
 		query.Set("labelSelector", selector)
 	}
-	err := c.list(ctx, resource, path, query, ofCluster)
+	var err error
+	if beside[resource] != nil {
+		err = c.listBeside(ctx, resource, path, query)
+	} else {
+		err = c.list(ctx, resource, path, query, ofCluster)
+	}
 	c.mu.Lock()
 	c.complete[resource] = err == nil
 	c.mu.Unlock()

@@ -31,8 +31,15 @@ var (
 // for every other.
 func settingsOf(meta map[string]any) *settings {
 	labels, _ := meta["labels"].(map[string]any)
+	return settingsBy(func(key string) string {
+		value, _ := labels[key].(string)
+		return value
+	})
+}
+
+func settingsBy(label func(key string) string) *settings {
 	for _, key := range []string{"app.kubernetes.io/name", "k8s-app", "app"} {
-		switch name, _ := labels[key].(string); {
+		switch name := label(key); {
 		case name == "karpenter":
 			return karpenterSettings
 		case strings.HasSuffix(name, "cluster-autoscaler"):

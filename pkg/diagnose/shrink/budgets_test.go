@@ -100,6 +100,12 @@ func TestBudgetRules(t *testing.T) {
 		{name: "a zone that does not", world: budgeted(7, window("20%", "", 0), window("2", "0 8 * * *", 4*time.Hour)), zone: seoul, want: []string{open}},
 		{name: "NodeClaims that nobody collected", world: func() *world { w := budgeted(7, window("20%", "", 0)); w.Claims = nil; return w }(), want: []string{missing}},
 		{name: "0 whatever the nodes", world: func() *world { w := budgeted(7, window("0%", "", 0)); w.Nodes = nil; return w }(), want: []string{always}, text: []string{"an unknown number of nodes"}},
+		{name: "a percentage of unknown nodes beside an open window", world: func() *world {
+			w := budgeted(7, window("10%", "", 0), window("0", "0 2 * * *", 8*time.Hour))
+			w.Nodes = nil
+			return w
+		}(), want: []string{zeroNow, noReasons},
+			text: []string{"0 of an unknown number of nodes", "more than 0", "2026-07-14T10:00:00Z"}, lacks: []string{"never", "over 0 nodes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.at.IsZero() {

@@ -98,6 +98,10 @@ func Read(s *snapshot.Snapshot, at time.Time, gaps *gap.Log, o Options) *Cluster
 		c.podsErr = s.Partial("cluster/pods.json")
 	}
 	c.events, c.eventsErr = s.Events()
+	// Those of what was asked for are enough, unless some of them could not be had.
+	if err := s.Partial("cluster/events.json"); c.eventsErr == nil && err != nil && snapshot.Reason(err) != snapshot.ReasonRefused {
+		c.eventsErr = err
+	}
 	c.pdbs, c.pdbsErr = s.PodDisruptionBudgets()
 
 	c.karpenter.Pools = map[string]*karpenter.NodePool{}

@@ -252,6 +252,13 @@ func TestReadPartialLists(t *testing.T) {
 	if c := newWorld().node("a", "n1").read(t); c.nodesErr != nil || c.podsErr != nil {
 		t.Errorf("whole lists: nodes %v, pods %v", c.nodesErr, c.podsErr)
 	}
+	// Events about what was asked for are all there are to have, unless some were refused.
+	for reason, want := range map[string]string{"Refused": "", "Forbidden": "Forbidden"} {
+		w.files["gaps.json"] = `[{"path":"cluster/events.json","reason":"` + reason + `"}]`
+		if c := w.read(t); snapshot.Reason(c.eventsErr) != want {
+			t.Errorf("events %s: %v", reason, c.eventsErr)
+		}
+	}
 }
 
 func newDeployment(name string) appsv1.Deployment {
