@@ -22,6 +22,9 @@ func consolidateAfterRunning(n *nodeCase) []report.Finding {
 	}
 	claim, pool := n.node.NodeClaim, n.pool.pool
 	timer := disruption.TimerOf(pool, claim, n.at)
+	if timer.Start.IsZero() {
+		return nil // off, or by a time that nobody wrote down
+	}
 	condition := claim.Condition(karpenter.ConditionConsolidatable)
 	if timer.State != disruption.TimerRunning {
 		n.lateCondition(timer, condition)

@@ -24,7 +24,7 @@ func expiryIgnoresBudget(n *nodeCase) []report.Finding {
 	claim := n.node.NodeClaim
 	at, ok := disruption.ExpiresAt(claim)
 	deleted := claim.DeletionTimestamp
-	if !ok || deleted != nil && deleted.Time.Before(at) {
+	if !ok || claim.CreationTimestamp.IsZero() || deleted != nil && deleted.Time.Before(at) {
 		return nil
 	}
 	then, closed := n.allowedAt(at)

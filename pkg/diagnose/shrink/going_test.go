@@ -218,6 +218,7 @@ func TestExpiryIgnoresBudget(t *testing.T) {
 		})},
 		{name: "nodes that were read in part", world: partly(expires(2 * time.Hour)), want: []string{proven}, lacks: []string{"at that moment"}},
 		{name: "deleted before", world: expires(50*time.Minute, deleted(10*time.Minute+time.Second))},
+		{name: "made nobody knows when", world: expires(2*time.Hour, func(_ *corev1.Node, c *karpenter.NodeClaim) { c.CreationTimestamp = metav1.Time{} })},
 		{name: "without its pool", world: func() *world { w := expires(2 * time.Hour); w.Pools = nil; return w }(), want: []string{proven}, lacks: []string{"at that moment"}},
 		{name: "of nobody", world: newWorld().pool("a").node("", "x")},
 		{name: "in the pool's report", world: expires(2 * time.Hour), pool: "a", want: []string{proven}},
@@ -264,6 +265,9 @@ func TestRepairIgnoresBudget(t *testing.T) {
 		{name: "an accelerator that is not known of", world: gated(edited(sick("AcceleratedHardwareReady", "Unknown", time.Hour)), on)},
 		{name: "a condition without a policy", world: gated(edited(sick("DiskPressure", "True", time.Hour)), on)},
 		{name: "healthy", world: gated(edited(sick(corev1.NodeReady, "True", time.Hour)), on)},
+		{name: "since nobody knows when", world: gated(edited(sick(corev1.NodeReady, "False", time.Minute), func(n *corev1.Node, _ *karpenter.NodeClaim) {
+			n.Status.Conditions[0].LastTransitionTime = metav1.Time{}
+		}), on)},
 		{name: "the gate is off", world: gated(edited(sick(corev1.NodeReady, "False", time.Minute)), "NodeRepair=false")},
 		{name: "the gate is not named", world: gated(edited(sick(corev1.NodeReady, "False", time.Minute)), "SpotToSpotConsolidation=true")},
 		{name: "nobody knows the gate", world: edited(sick(corev1.NodeReady, "False", time.Minute)), want: []string{possible}, text: []string{"if the feature gate NodeRepair is on"}, gap: "FEATURE_GATES"},

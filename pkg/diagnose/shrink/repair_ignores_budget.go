@@ -22,7 +22,7 @@ func repairIgnoresBudget(n *nodeCase) []report.Finding {
 	}
 	repair, ok := disruption.RepairOf(n.node.Node, disruption.AWSRepairPolicies)
 	gate, evidence, known := n.featureGate("NodeRepair")
-	if !ok || known && !gate {
+	if !ok || repair.Since.IsZero() || known && !gate {
 		return nil
 	}
 	confidence, if_ := report.Likely, ""

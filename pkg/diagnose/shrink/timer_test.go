@@ -98,7 +98,10 @@ func TestConsolidateAfterRunning(t *testing.T) {
 	checkRules(t, []ruleCase{
 		{name: "a clock that ran out a minute ago, and no condition", world: quiet(90 * time.Second), gap: "condition Consolidatable"},
 	}, report.ConsolidateAfterRunning)
-	for name, w := range map[string]*world{"less than a minute ago": quiet(89 * time.Second), "and the condition is there": edited(recorded(90 * time.Second))} {
+	unset := func(_ *corev1.Node, c *karpenter.NodeClaim) {
+		c.Status.Conditions[2].LastTransitionTime = metav1.Time{}
+	}
+	for name, w := range map[string]*world{"initialized nobody knows when": edited(waiting, unset), "less than a minute ago": quiet(89 * time.Second), "and the condition is there": edited(recorded(90 * time.Second))} {
 		if _, gaps := (ruleCase{world: w}).answer(t); len(gaps.List()) > 0 {
 			t.Errorf("%s: %+v", name, gaps.List())
 		}
