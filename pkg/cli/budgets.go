@@ -75,7 +75,7 @@ func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	o.sourceOptions.addFlags(cmd)
-	o.cluster.addFlags(cmd)
+	o.cluster.addConnectionFlags(cmd) // reads no node
 	o.outputOptions.addFlags(cmd)
 	o.karpenter.addFlags(cmd)
 	o.karpenter.addZoneFlag(cmd)

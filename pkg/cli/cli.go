@@ -28,8 +28,12 @@ var errFinding = errors.New("a finding of the level of --fail-on")
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	cmd := NewCmdNoderes(streams)
 	cmd.SetArgs(args)
+	var dry dryRunOutput
 	switch err := cmd.ExecuteContext(ctx); {
 	case err == nil:
+		return ExitReport
+	case errors.As(err, &dry):
+		fmt.Fprint(streams.Out, dry.text)
 		return ExitReport
 	case errors.Is(err, errFinding):
 		return ExitFinding

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/noderes/kubectl-noderes/pkg/collect"
+	"github.com/noderes/kubectl-noderes/pkg/render"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
@@ -25,9 +27,18 @@ type clusterOptions struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
 	timeout    time.Duration
+	access     accessOptions
+	errOut     func() io.Writer
 }
 
 func (o *clusterOptions) addFlags(cmd *cobra.Command) {
+	o.addConnectionFlags(cmd)
+	o.access.addFlags(cmd)
+	o.errOut = cmd.ErrOrStderr
+}
+
+// addConnectionFlags are for who does not read nodes.
+func (o *clusterOptions) addConnectionFlags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use for CLI requests.")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
@@ -60,6 +71,9 @@ func (o *clusterOptions) read(ctx context.Context, want collect.Request) (*snaps
 	if o.timeout <= 0 {
 		return nil, nil, nil, fmt.Errorf("--timeout=%s is no time to read in", o.timeout)
 	}
+	if err := o.access.apply(&want, o.timeout); err != nil {
+		return nil, nil, nil, err
+	}
 	client, err := o.client()
 	if err != nil {
 		return nil, nil, nil, err
@@ -69,6 +83,14 @@ func (o *clusterOptions) read(ctx context.Context, want collect.Request) (*snaps
 	context.AfterFunc(ctx, stop) // a second signal ends the process
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	if o.access.dryRun == "client" || o.access.dryRun == "server" {
+		text, err := collect.DryRun(ctx, client, want, o.access.dryRun == "server")
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return nil, nil, nil, dryRunOutput{text}
+	}
+	want.NodePods.Warn = func(text string) { fmt.Fprintln(o.errOut(), "warning: "+render.Escape(text)) }
 	want.Tool, want.Now = "kubectl-noderes "+versionInfo().Version, time.Now()
 	s, failed, err := collect.Collect(ctx, client, want)
 	return s, failed, client, err
@@ -100,5 +122,7 @@ func (o *clusterOptions) client() (*collect.Client, error) {
 	}
 	// A redirect would carry a request for one node to where the answer says.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return collect.NewClient(client, base), nil
+	c := collect.NewClient(client, base)
+	c.AllowExec(config)
+	return c, nil
 }

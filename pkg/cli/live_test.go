@@ -75,7 +75,7 @@ func run(t *testing.T, want int, args ...string) (out, errOut string) {
 func TestLiveIsWhatTheBundleTells(t *testing.T) {
 	config := liveCluster(t, nil)
 	bundle := filepath.Join(t.TempDir(), "b.tar.gz")
-	_, note := run(t, ExitReport, "collect", "pod/web-0", "node/n1", "-o", bundle, "--kubeconfig", config)
+	_, note := run(t, ExitReport, "collect", "pod/web-0", "node/n1", "-o", bundle, "--kubeconfig", config, "--access=api")
 	if !strings.Contains(note, "with 10 requests") {
 		t.Errorf("note %q", note)
 	}
@@ -85,7 +85,7 @@ func TestLiveIsWhatTheBundleTells(t *testing.T) {
 	for _, c := range [][]string{{"explain", "pod", "web-0"}, {"explain", "pod/web-0"}, {"explain", "node", "n1"}, {"explain", "node/n1"}, {"placement", "n1"}} {
 		for _, format := range []string{"text", "json"} {
 			args := append(append([]string{}, c...), "-o", format)
-			live, errOut := run(t, ExitReport, append(args, "--kubeconfig", config)...)
+			live, errOut := run(t, ExitReport, append(args, "--kubeconfig", config, "--access=api")...)
 			from, _ := run(t, ExitReport, append(args, "--from", bundle)...)
 			if live != from || errOut != "" || !strings.Contains(live, "n1") {
 				t.Errorf("%v: %s\nlive:\n%s\nfrom:\n%s", args, errOut, live, from)
@@ -176,5 +176,54 @@ func TestLiveGapNamesThePermission(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
+	}
+}
+
+// Without the right to make a node pod the report says so; the dry run prints the
+// pod and makes none; options that cannot be are refused before anything is asked.
+func TestLiveNodePod(t *testing.T) {
+	config := liveCluster(t, map[string]string{"/api/v1/namespaces/default/pods": "403"})
+	out, _ := run(t, ExitReport, "explain", "pod", "web-0", "--kubeconfig", config)
+	if !strings.Contains(out, "Forbidden: needs create pods in namespace default") {
+		t.Errorf("%s", out)
+	}
+	t.Setenv(imageVariable, "mirror.example/busybox:1")
+	for _, args := range [][]string{{"explain", "pod", "web-0"}, {"explain", "node", "n1"}, {"placement", "n1"}, {"collect", "n1", "-o", filepath.Join(t.TempDir(), "b")}} {
+		out, errOut := run(t, ExitReport, append(args, "--kubeconfig", config, "--dry-run=client", "--node-pod-namespace=tools")...)
+		for _, want := range []string{"#   create pods/exec", "nodeName: n1", "namespace: tools", "image: mirror.example/busybox:1"} {
+			if !strings.Contains(out, want) || errOut != "" {
+				t.Errorf("%v: %q is not in\n%s%s", args, want, out, errOut)
+			}
+		}
+	}
+	for flag, want := range map[string]string{
+		"--access=all": "none of api, exec, node", "--sample=1500ms": "not a number of seconds", "--sample=1h": "not a number of seconds", "--sample=30s": "does not fit into --timeout=30s",
+		"--node-pod-namespace=a/b": "no name of a namespace", "--dry-run=maybe": "none of none, client, server", "--node-pod-pull-policy=Often": "none of Always",
+	} {
+		if _, errOut := run(t, ExitError, "explain", "pod", "web-0", "--kubeconfig", config, flag); !strings.Contains(errOut, want) {
+			t.Errorf("%s: %s", flag, errOut)
+		}
+	}
+}
+
+func TestCleanup(t *testing.T) {
+	const pod = `{"metadata":{"name":"noderes-n1-run1","namespace":"default","uid":"u9","creationTimestamp":"2026-07-14T08:58:00Z",
+		"labels":{"app.kubernetes.io/managed-by":"kubectl-noderes","app.kubernetes.io/component":"node-pod","noderes.dev/run-id":"run1"},
+		"annotations":{"noderes.dev/purpose":"reads files of its node for kubectl noderes, and may be deleted at any time"}},"spec":{"nodeName":"n1"},"status":{"phase":"Failed"}}`
+	list := `{"kind":"PodList","items":[` + pod + `,{"metadata":{"name":"web-0","labels":{"app.kubernetes.io/managed-by":"kubectl-noderes"}}}]}`
+	config := liveCluster(t, map[string]string{"/api/v1/pods": list, "/api/v1/namespaces/default/pods": list, "/api/v1/namespaces/tools/pods": `{"kind":"PodList"}`, "/api/v1/namespaces/secret/pods": "403"})
+	for _, scope := range []string{"-A", "--node-pod-namespace=default"} {
+		if out, _ := run(t, ExitReport, "cleanup", scope, "--dry-run", "--kubeconfig", config); out != "pod default/noderes-n1-run1 on node n1, Failed for 2m (not deleted: --dry-run)\n" {
+			t.Errorf("%s: %q", scope, out)
+		}
+		if out, _ := run(t, ExitReport, "cleanup", scope, "--kubeconfig", config); out != "pod default/noderes-n1-run1 on node n1, Failed for 2m deleted\n" {
+			t.Errorf("%s: %q", scope, out)
+		}
+	}
+	if out, errOut := run(t, ExitReport, "cleanup", "--node-pod-namespace=tools", "--kubeconfig", config); out != "" || errOut != "no pods were left behind\n" {
+		t.Errorf("%q, %q", out, errOut)
+	}
+	if _, errOut := run(t, ExitError, "cleanup", "--node-pod-namespace=secret", "--kubeconfig", config); !strings.Contains(errOut, "list pods in namespace secret") {
+		t.Errorf("%q", errOut)
 	}
 }

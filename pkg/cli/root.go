@@ -35,6 +35,7 @@ func NewCmdNoderes(streams genericiooptions.IOStreams) *cobra.Command {
 		NewCmdWhatIf(streams),
 		NewCmdTop(streams),
 		NewCmdCollect(streams),
+		NewCmdCleanup(streams),
 		NewCmdDemo(streams),
 		NewCmdVersion(streams),
 	)

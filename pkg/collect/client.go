@@ -29,11 +29,12 @@ const (
 	maxWait = 5 * time.Second
 )
 
-// Client reads from one API server, with GET and nothing else.
+// Client reads from one API server. It changes nothing there but node pods.
 type Client struct {
 	http *http.Client
 	base url.URL
 	slot chan struct{}
+	exec execFunc // nil: not allowed
 
 	mu       sync.Mutex
 	requests int

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,6 +37,10 @@ type Request struct {
 	// bounds BudgetsOnly to some; none are all.
 	Removal   Removal
 	NodePools []string
+	// Access bounds how; the zero value is AccessAPI. NodePods says how node pods
+	// are made.
+	Access   Access
+	NodePods NodePods
 	// Tool is what the bundle says of its maker.
 	Tool string
 	// Now is the moment of the snapshot where no answer of the API server tells it.
@@ -75,6 +80,8 @@ type collector struct {
 	failed   map[string]error // subjects that could not be read
 	// kubelets are the nodes whose kubelet told anything.
 	kubelets map[string]bool
+
+	nodes nodeAccess
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -85,6 +92,7 @@ var errInterrupted = errors.New("interrupted")
 // snapshot. The error is about the run as a whole.
 func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snapshot, map[string]error, error) {
 	c := &collector{client: client, builder: snapshot.NewBuilder(), lists: map[string]map[string]item{}, complete: map[string]bool{}, failed: map[string]error{}, kubelets: map[string]bool{}}
+	c.nodes = newNodeAccess(ctx, client, want)
 	c.work.Go(func() { c.version(ctx) })
 	if want.Removal != NoRemoval {
 		c.work.Go(func() { c.removal(ctx, want) })
@@ -146,6 +154,9 @@ func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snaps
 // asked for it.
 func (c *collector) finish() error {
 	for resource, items := range c.lists {
+		if resource == "pods" {
+			maps.DeleteFunc(items, func(_ string, i item) bool { return isNodePod(i.object) })
+		}
 		keys := make([]string, 0, len(items))
 		for key := range items {
 			keys = append(keys, key)
@@ -238,7 +249,7 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 	case err != nil:
 		c.gap("cluster/nodes.json", err, "get nodes")
 	}
-	c.builder.Gap(snapshot.Gap{Path: "nodes/" + name, Reason: snapshot.ReasonRefused, Detail: "files of the node are not read through the API"})
+	object := data
 	var part sync.WaitGroup
 	part.Go(func() { c.events(ctx, "default", "Node", name) })
 	part.Go(func() {
@@ -269,6 +280,7 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 		})
 	}
 	part.Wait()
+	c.nodeFiles(ctx, name, object)
 	if err != nil && asked && !c.told(name) {
 		c.fail(name, subjectError(err, "", "get nodes"))
 	}
