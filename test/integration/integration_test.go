@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -187,9 +189,12 @@ func (c *cluster) client(user string, groups ...string) (kubernetes.Interface, e
 	return kubernetes.NewForConfig(config)
 }
 
-// noderes runs the plugin, and gives what it printed.
+// noderes runs the plugin, and gives what it printed. A cluster is read through the API server alone where no --access is given.
 func (c *cluster) noderes(t *testing.T, kubeconfig string, args ...string) (stdout, stderr []byte, err error) {
 	t.Helper()
+	if kubeconfig != "" && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--access") || arg == "cleanup" }) {
+		args = append(slices.Clone(args), "--access=api")
+	}
 	cmd := exec.CommandContext(t.Context(), c.plugin, args...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{"HOME=" + cmd.Dir, "KUBECONFIG=" + kubeconfig}

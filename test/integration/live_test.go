@@ -51,7 +51,7 @@ func documented(t *testing.T) (pods, removal map[right][]string) {
 // rows are those of a table of rights.
 func rows(table []byte) map[right][]string {
 	rights := map[right][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+) ([\\w/.]+)` \\|[^|]*\\|[^|]*\\| (.*) \\|$").FindAllSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+) ([\\w/.]+)` \\|[^|\n]*\\|[^|\n]*\\| (.*) \\|$").FindAllSubmatch(table, -1) {
 		var paths []string
 		for _, path := range regexp.MustCompile("`([^` ]+\\.(?:json|yaml|txt))`").FindAllSubmatch(row[3], -1) {
 			name := string(path[1])

@@ -21,7 +21,7 @@ func TestInterrupted(t *testing.T) {
 	for i := range 10 {
 		dir := t.TempDir()
 		bundle := filepath.Join(dir, "bundle.tar.gz")
-		cmd := exec.CommandContext(t.Context(), live.plugin, "collect", "pod/throttled", "-n", live.pods[0].Namespace, "-o", bundle)
+		cmd := exec.CommandContext(t.Context(), live.plugin, "collect", "pod/throttled", "-n", live.pods[0].Namespace, "-o", bundle, "--access=api")
 		cmd.Env = []string{"HOME=" + t.TempDir(), "KUBECONFIG=" + user}
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
