@@ -192,7 +192,7 @@ func (c *cluster) client(user string, groups ...string) (kubernetes.Interface, e
 // noderes runs the plugin, and gives what it printed. A cluster is read through the API server alone where no --access is given.
 func (c *cluster) noderes(t *testing.T, kubeconfig string, args ...string) (stdout, stderr []byte, err error) {
 	t.Helper()
-	if kubeconfig != "" && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--access") || arg == "cleanup" }) {
+	if kubeconfig != "" && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--access") || arg == "cleanup" || arg == "budgets" }) {
 		args = append(slices.Clone(args), "--access=api")
 	}
 	cmd := exec.CommandContext(t.Context(), c.plugin, args...)
