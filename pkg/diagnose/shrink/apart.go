@@ -226,32 +226,39 @@ func (p *poolCase) apartFinding(code report.Code, kind floor.Kind) []report.Find
 	var of []report.Finding
 	var names []string
 	var pods []*corev1.Pod
+	stay := 0
 	confidence := report.Proven
 	for _, node := range p.nodes {
+		if node.Node != nil && !node.MarkedForDeletion() {
+			stay++
+		}
 		n := p.nodeOf(node)
-		found := n.apartFinding(code, kind)
-		if len(found) == 0 {
-			continue
-		}
-		of = append(of, found...)
-		names = append(names, node.Name())
-		if found[0].Confidence.Rank() > confidence.Rank() {
-			confidence = found[0].Confidence
-		}
-		for _, a := range n.apart() {
-			if a.kind == kind {
-				pods = append(pods, a.Pod.Pod)
+		for _, f := range n.apartFinding(code, kind) {
+			of = append(of, f)
+			names = append(names, node.Name())
+			if f.Confidence.Rank() > confidence.Rank() {
+				confidence = f.Confidence
+			}
+			for _, a := range n.apart() {
+				if a.kind == kind {
+					pods = append(pods, a.Pod.Pod)
+				}
 			}
 		}
 	}
 	if len(of) < 2 {
 		return of
 	}
+	noun := map[floor.Kind]string{floor.TopologySpread: "topology spread", floor.AntiAffinity: "required anti-affinity"}[kind]
 	f := report.NewFinding(code, confidence, p.subject(),
 		fmt.Sprintf("%s of the %d nodes of NodePool %s (%s) cannot be deleted without a new one: each has a pod of %s that a %s keeps off every other node that would take it.",
-			p.atLeast(len(of)), len(p.nodes), p.pool.Name, some(names), workloads(pods), map[floor.Kind]string{floor.TopologySpread: "topology spread", floor.AntiAffinity: "required anti-affinity"}[kind]), ofSome(of)...)
-	f.Arithmetic = cut(of[0].Arithmetic, 300)
-	f.Remedies = of[0].Remedies
+			p.atLeast(len(of)), stay, p.pool.Name, some(names), workloads(pods), noun), of[0].Because...)
+	for i, name := range names[1:min(len(names), mostNamed)] {
+		e := of[i+1].Because[0]
+		e.Means = "keeps node " + name
+		f.Because = append(f.Because, e)
+	}
+	f.Arithmetic, f.Remedies = of[0].Arithmetic, of[0].Remedies
 	return []report.Finding{f}
 }
 

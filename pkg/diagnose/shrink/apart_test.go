@@ -120,7 +120,7 @@ func TestFloorsOfAPool(t *testing.T) {
 	answer, _ := w.read(t).NodePool("a")
 	found := codesOf(answer.Findings, report.AntiAffinityFloor)
 	const want = "9 of the 9 nodes of NodePool a (n0, n1, n2, n3, n4, n5 and 3 others) cannot be deleted without a new one: each has a pod of Deployment shop/web that a required anti-affinity keeps off every other node that would take it."
-	if len(found) != 1 || found[0].Summary != want || len(found[0].Because) != mostNamed {
+	if len(found) != 1 || found[0].Summary != want || len(found[0].Because) != mostNamed+1 || found[0].Because[mostNamed].Means != "keeps node n4" {
 		t.Errorf("got %+v, want %q", found, want)
 	}
 	if f := answer.Capacity[0]; f.Needed != 9 || f.Floors[0].By != "anti-affinity" {

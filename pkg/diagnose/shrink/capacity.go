@@ -14,8 +14,9 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
-// mostFloors is how many lower bounds of a pool are told of, the highest first.
-const mostFloors = 8
+// mostFloors is how many lower bounds of a kind are told of a pool, the highest
+// first.
+const mostFloors = 3
 
 // capacityFacts are how many nodes the pool has and its pods need at least. Nil
 // where nodes or pods are not all known.
@@ -26,9 +27,11 @@ func (p *poolCase) capacityFacts() []report.NodePoolCapacity {
 	}
 	pool := floor.Of(p.nodes)
 	facts := report.NodePoolCapacity{NodePool: p.pool.Name, Nodes: len(pool.Nodes), Leaving: len(pool.Leaving), Starting: len(pool.Starting), Sizes: sizesOf(pool.Nodes), Pods: len(pool.Pods)}
+	told := map[floor.Kind]int{}
 	for i, f := range pool.Floors() {
 		facts.Needed = max(facts.Needed, f.Nodes)
-		if i == 0 || f.Nodes > 1 && i < mostFloors {
+		told[f.By]++
+		if i == 0 || f.Nodes > 1 && told[f.By] <= mostFloors {
 			facts.Floors = append(facts.Floors, p.floorFact(pool, f))
 		}
 	}
@@ -82,6 +85,11 @@ func (p *poolCase) floorFact(pool *floor.Pool, f floor.Floor) report.NodeFloor {
 	case floor.Requests:
 		fact.Of = string(f.Resource)
 		need := readable(f.Resource, f.Need)
+		if f.Resource == corev1.ResourcePods {
+			fact.Arithmetic = plural(len(f.Pods), "pod") + holding(f.Bound, "take", func(n int64) string { return thousandths(f.Resource, n) })
+			fact.Because = largest(pool, f.Resource)
+			break
+		}
 		fact.Arithmetic = fmt.Sprintf("%s requested by %s%s", need, plural(len(f.Pods), "pod"), holding(f.Bound, "leave", func(n int64) string { return readable(f.Resource, n) }))
 		fact.Because = append(fact.Because, report.Evidence{Source: "api:pods", Field: "spec.containers[].resources.requests." + string(f.Resource), Value: need,
 			Means: "sum of what the pods request that are on the pool's nodes and would have to go elsewhere"})
