@@ -26,7 +26,7 @@ var keeping = []report.Code{report.AlreadyDisrupting, report.StaticNodePool, rep
 // and not both. Where anything that decides is not known, it is not the verdict
 // that the node can go.
 func TestEveryNodeHasItsWord(t *testing.T) {
-	const seed, worlds = 7, 600
+	const seed, worlds = 7, 300
 	r := rand.New(rand.NewPCG(seed, 0))
 	counts := map[report.Code]int{}
 	for range worlds {
