@@ -34,7 +34,7 @@ func (n *nodeCase) consolidationRecheckDue() (f report.Finding, due bool) {
 	}
 	change, ends := n.lastChange(), n.timer().Ends
 	next := change.at.Add(recheck)
-	if change.at.IsZero() || !change.at.Before(ends) || n.at.After(next.Add(polling)) {
+	if change.at.IsZero() || n.at.After(next.Add(polling)) {
 		return f, false
 	}
 	other, ok := n.judgedBefore(change.at, ends)
@@ -68,9 +68,9 @@ func (n *nodeCase) judgedBefore(from, until time.Time) (*nodeCase, bool) {
 	for _, other := range n.consolidatable() {
 		since := later(from, other.timer().Ends)
 		if since.Add(polling).After(until) {
-			break // as those after it
+			break // as those after it, this node among them
 		}
-		if other.node == n.node || since.Add(acting).After(until) && other.elsewhere().Outcome == placement.ProbablyRemovable {
+		if since.Add(acting).After(until) && other.elsewhere().Outcome == placement.ProbablyRemovable {
 			continue
 		}
 		return other, true

@@ -74,6 +74,8 @@ func TestVerdict(t *testing.T) {
 		o     Options
 		want  []string
 		text  []string
+		// notText is not in what was found; "" is not looked for.
+		notText string
 	}{
 		{name: "a place for its pod", world: room(), want: []string{removable}, text: []string{"by a plan its pod fits on another node (shop/p → y), and the budgets of NodePool a leave unlimited for Underutilized",
 			"cpu 1, memory 1Gi", "node y: cpu 4 allocatable - 3 requested there = 1, 1 come, memory 16Gi allocatable - 1Gi requested there = 15Gi, 1Gi come", "consolidatable since 2026-07-14T08:59:30Z"}},
@@ -88,6 +90,7 @@ func TestVerdict(t *testing.T) {
 		{name: "that pod before 1.14", world: empty().pod("x", "p", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
 		}), o: Options{KarpenterVersion: "1.13.0"}, want: []string{cannot}},
+		{name: "empty since Karpenter's word", world: empty().event("Node", "x", unconsolidatable, noCheaper, 10*time.Second), want: []string{removable}},
 		{name: "what it saves", world: altered(room(), func(w *world) { w.Nodes[0].Labels[ownPriceLabel] = "0.2" }), want: []string{removable}, text: []string{"it costs $0.2 an hour, $146.00 in 730 hours"}},
 		{name: "the clock has run out and the condition is not there", world: altered(room(), func(w *world) {
 			quietFor(31*time.Second)(nil, &w.Claims[0])
@@ -205,6 +208,7 @@ func TestVerdict(t *testing.T) {
 			p.Status.Conditions[1].LastTransitionTime = metav1.NewTime(now.Add(-30 * time.Second))
 		}), want: []string{removable}},
 		{name: "a pod that is gone since", world: late().event("Pod", "gone", "Killing", "Stopping container app", 30*time.Second), want: []string{removable}},
+		{name: "a word of a pod that is there", world: altered(late().event("Pod", "p", "Pulled", "Image is there", 30*time.Second), func(w *world) { w.Events[0].InvolvedObject.Namespace = "shop" }), want: []string{due}},
 		{name: "no pass between", world: altered(late(), func(w *world) { consolidateAfter(39 * time.Second)(&w.Pools[0]) }), want: []string{removable}},
 		{name: "the other one could go, and little time was for it", world: altered(late(), func(w *world) {
 			consolidateAfter(time.Minute)(&w.Pools[0])
@@ -219,6 +223,12 @@ func TestVerdict(t *testing.T) {
 
 		{name: "destinations inside their own clock", world: altered(room(), func(w *world) { quietFor(20*time.Second)(nil, &w.Claims[1]) }), want: []string{destination},
 			text: []string{"The pods of node x fit only with 1 node that is itself inside consolidateAfter and so takes none of them: y until 2026-07-14T09:00:10Z", `"consolidateAfter":"20s"`, "in 10s"}},
+		{name: "of two pools", world: altered(newWorld().pool("a").pool("b").node("a", "x", minute).node("a", "y", quietFor(20*time.Second)).node("b", "z", quietFor(20*time.Second)).
+			pod("x", "p", cpus("2")).pod("x", "q", cpus("2")).pod("y", "r", cpus("2")).pod("z", "s", cpus("2")), func(*world) {}), want: []string{destination},
+			text: []string{"fit only with 2 nodes that are themselves inside consolidateAfter and so take none of them: y until 2026-07-14T09:00:10Z and z until"}, notText: "patch"},
+		{name: "quiet for no time", world: altered(room(), func(w *world) { quietFor(0)(nil, &w.Claims[1]) }), want: []string{destination}, notText: "patch"},
+		{name: "of one pool, the shorter", world: newWorld().pool("a").node("a", "x", minute).node("a", "y", quietFor(20*time.Second)).node("a", "z", quietFor(15*time.Second)).
+			pod("x", "p", cpus("2")).pod("x", "q", cpus("2")).pod("y", "r", cpus("2")).pod("z", "s", cpus("2")), want: []string{destination}, text: []string{`"consolidateAfter":"15s"`, "in 10s, the last in 15s"}},
 		{name: "before 1.14", world: altered(room(), func(w *world) { quietFor(20*time.Second)(nil, &w.Claims[1]) }), o: Options{KarpenterVersion: "1.13.0"}, want: []string{removable}},
 		{name: "while its own clock runs longer", world: altered(room(), func(w *world) {
 			quietFor(20*time.Second)(nil, &w.Claims[1])
@@ -239,10 +249,49 @@ func TestVerdict(t *testing.T) {
 			if !slices.Equal(spelled(got), append([]string{}, c.want...)) {
 				t.Errorf("got %v, want %v", spelled(got), c.want)
 			}
-			if text := texts(t, got); !containsAll(text, c.text) {
-				t.Errorf("%s\nnot all of\n%q", text, c.text)
+			if text := texts(t, got); !containsAll(text, c.text) || c.notText != "" && strings.Contains(text, c.notText) {
+				t.Errorf("%s\nnot all of\n%q\nor\n%q", text, c.text, c.notText)
 			}
 			noteData(t, got, closing...)
+		})
+	}
+}
+
+func TestLastChange(t *testing.T) {
+	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+	of := func() *world { return newWorld().pool("a").node("a", "x").pod("x", "p") }
+	for _, c := range []struct {
+		name, source, means string
+		edit                func(*world)
+		ago                 time.Duration
+	}{
+		{"a node", "api:nodes/x", "a new node", func(w *world) { w.Nodes[0].CreationTimestamp = ago(time.Minute) }, time.Minute},
+		{"a NodeClaim", "api:nodeclaims.karpenter.sh/x-claim", "a new NodeClaim", func(w *world) { w.Claims[0].CreationTimestamp = ago(time.Minute) }, time.Minute},
+		{"a NodeClaim without an instance", "api:nodeclaims.karpenter.sh/x-claim", "a new NodeClaim", func(w *world) {
+			w.Claims[0].CreationTimestamp, w.Claims[0].Status.ProviderID = ago(time.Minute), ""
+		}, time.Minute},
+		{"initialized", "api:nodeclaims.karpenter.sh/x-claim", "the condition Initialized", func(w *world) { w.Claims[0].Status.Conditions[2].LastTransitionTime = ago(time.Minute) }, time.Minute},
+		{"chosen", "api:nodeclaims.karpenter.sh/x-claim", "the condition DisruptionReason", func(w *world) {
+			w.Claims[0].Status.Conditions = append(w.Claims[0].Status.Conditions, metav1.Condition{Type: karpenter.ConditionDisruptionReason, Status: metav1.ConditionTrue, Reason: "Empty", LastTransitionTime: ago(time.Minute)})
+		}, time.Minute},
+		{"deleted", "api:nodeclaims.karpenter.sh/x-claim", "a NodeClaim was deleted", func(w *world) { w.Claims[0].DeletionTimestamp = ptr(ago(time.Minute)) }, time.Minute},
+		{"a pod event", "api:nodeclaims.karpenter.sh/x-claim", "a pod was bound, ended or deleted", func(w *world) { w.Claims[0].Status.LastPodEventTime = ago(time.Minute) }, time.Minute},
+		{"a pod", "api:pods/shop/p", "a pod was bound", func(w *world) { w.Pods[0].Status.Conditions[1].LastTransitionTime = ago(time.Minute) }, time.Minute},
+		{"a pod that was not bound", "", "", func(w *world) {
+			w.Pods[0].Status.Conditions[1].LastTransitionTime, w.Pods[0].Spec.NodeName = ago(time.Minute), ""
+		}, time.Hour},
+		{"a pool", "api:nodepools.karpenter.sh/a", "a new NodePool", func(w *world) { w.Pools[0].CreationTimestamp = ago(time.Minute) }, time.Minute},
+		{"a word of a node that is gone", "api:events/default/", "it was there then and is gone", func(w *world) { w.event("Node", "gone", "Ready", "", time.Minute) }, time.Minute},
+		{"a word of one that is there", "", "", func(w *world) { w.event("Node", "x", "Ready", "", time.Minute) }, time.Hour},
+		{"a word of something else", "", "", func(w *world) { w.event("ReplicaSet", "gone", "SuccessfulCreate", "", time.Minute) }, time.Hour},
+		{"later than the moment", "", "", func(w *world) { w.Pools[0].CreationTimestamp = ago(-time.Minute) }, time.Hour},
+		{"became consolidatable", "", "", func(w *world) { w.Claims[0].Status.Conditions[4].LastTransitionTime = ago(time.Minute) }, time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := altered(of(), c.edit).read(t).lastChange()
+			if !got.at.Equal(now.Add(-c.ago)) || !strings.Contains(got.evidence.Source, c.source) || !strings.Contains(got.evidence.Means, c.means) {
+				t.Errorf("got %s: %+v", got.at, got.evidence)
+			}
 		})
 	}
 }
