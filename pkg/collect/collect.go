@@ -4,6 +4,7 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,7 @@ type collector struct {
 	// kubelets are the nodes whose kubelet told anything.
 	kubelets map[string]bool
 
-	nodes nodeAccess
+	nodes *nodeAccess
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -113,6 +114,7 @@ func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snaps
 			c.work.Go(func() { c.events(ctx, pod.name.Namespace, "Pod", pod.name.Name) })
 			if pod.node != "" {
 				nodes[pod.node] = true
+				c.nodes.subjects.add(pod.node, pod.name)
 			}
 		}
 	}
@@ -127,6 +129,7 @@ func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snaps
 				c.fail(pod.String(), err)
 			} else if node != "" {
 				nodes[node] = true
+				c.nodes.subjects.add(node, pod)
 			}
 		})
 	}
@@ -250,6 +253,8 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 		c.gap("cluster/nodes.json", err, "get nodes")
 	}
 	object := data
+	var configz []byte
+	var silent error
 	var part sync.WaitGroup
 	part.Go(func() { c.events(ctx, "default", "Node", name) })
 	part.Go(func() {
@@ -272,15 +277,21 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 			}
 			if err != nil {
 				c.gap("nodes/"+name+"/"+file, err, "get nodes/proxy")
-				return
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
+			switch {
+			case err != nil:
+				silent = cmp.Or(silent, unanswered(err))
+				return
+			case endpoint == "configz":
+				configz = data
+			}
 			c.kubelets[name] = true
 		})
 	}
 	part.Wait()
-	c.nodeFiles(ctx, name, object)
+	c.nodeFiles(ctx, name, object, configz, silent)
 	if err != nil && asked && !c.told(name) {
 		c.fail(name, subjectError(err, "", "get nodes"))
 	}

@@ -1,10 +1,14 @@
 package collect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,48 +18,61 @@ import (
 
 // nodeAccess is how files of nodes are read in one run.
 type nodeAccess struct {
-	access Access
-	pods   *nodePods
-	// samples is how many a node pod takes.
-	samples int
+	access   Access
+	pods     *nodePods
+	sample   time.Duration
+	subjects subjects
+
+	execMu sync.Mutex
+	exec   map[string]func() []nodepod.Right // those denied, by namespace
 }
 
-func newNodeAccess(ctx context.Context, client *Client, want Request) nodeAccess {
-	a := nodeAccess{access: want.Access, samples: 1}
-	if want.NodePods.Sample > 0 {
-		a.samples = 2
-	}
+func newNodeAccess(ctx context.Context, client *Client, want Request) *nodeAccess {
+	a := &nodeAccess{access: want.Access, sample: want.NodePods.Sample, exec: map[string]func() []nodepod.Right{}}
 	if want.Access == AccessNode {
 		a.pods = newNodePods(ctx, client, want.NodePods)
 	}
 	return a
 }
 
-// nodeFiles reads the files of a node, as far as it may. Object is the node as
-// the API server gives it, nil where it does not.
-func (c *collector) nodeFiles(ctx context.Context, node string, object []byte) {
+// nodeFiles reads the files of a node, as far as it may: by a node pod, else the
+// cgroups of the containers asked for. Object is the node as the API server gives
+// it, configz its kubelet's configuration; nil where they are not known. Silent is
+// the error of a kubelet that does not answer: no command reaches a pod there.
+func (c *collector) nodeFiles(ctx context.Context, node string, object, configz []byte, silent error) {
 	// Covers what nothing below names.
 	c.builder.Gap(snapshot.Gap{Path: "nodes/" + node, Reason: snapshot.ReasonRefused, Detail: c.nodes.bound()})
-	if c.nodes.access != AccessNode {
-		return
+	switch c.nodes.access {
+	case AccessNode:
+		err := cmp.Or(silent, startsNoPod(object))
+		if err == nil {
+			err = c.readNode(ctx, node)
+		}
+		if err != nil {
+			c.missingNode(node, err)
+			c.readContainers(ctx, node, configz)
+		}
+	case AccessExec:
+		c.readContainers(ctx, node, configz)
 	}
-	if err := startsNoPod(object); err != nil {
-		c.missingNode(node, err)
-		return
-	}
+}
+
+// readNode reads a node by a node pod. It is an error only if that told nothing.
+func (c *collector) readNode(ctx context.Context, node string) error {
 	reading, without, err := c.nodes.pods.read(ctx, node)
 	if len(reading.Samples) == 0 {
-		if err == nil {
-			err = errors.New("nothing was read")
-		}
-		c.missingNode(node, err)
-		return
+		return err
 	}
-	c.keepReading(node, reading, c.nodes.samples, without, err)
+	samples := 1
+	if c.nodes.sample > 0 {
+		samples = 2
+	}
+	c.keepReading(node, reading, samples, without, err)
+	return nil
 }
 
 // bound is why nothing more is read of a node.
-func (a nodeAccess) bound() string {
+func (a *nodeAccess) bound() string {
 	switch a.access {
 	case AccessExec:
 		return "files of the node are not read with --access=exec, but for the cgroups of the containers asked for"
@@ -63,6 +80,20 @@ func (a nodeAccess) bound() string {
 		return notRead
 	}
 	return "files of the node are not read with --access=api"
+}
+
+// unanswered is the error of a request to a kubelet that nobody answered; nil for
+// every other.
+func unanswered(err error) error {
+	for _, code := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		if hasStatus(err, code) {
+			return fmt.Errorf("the API server does not reach the node's kubelet, nor would commands (%w)", err)
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the node's kubelet does not answer, nor would it start a node pod: %w", err)
+	}
+	return nil
 }
 
 // startsNoPod is the reason why a node pod would not start on a node, as far as
