@@ -156,6 +156,11 @@ func (c *cluster) load(ctx context.Context) error {
 		if c.kubelet, err = standin.New(c.recorded.Node(node.Name), files, c.pods, c.uids); err != nil {
 			return err
 		}
+		machine, err := standin.NewMachine(filepath.Join(c.Dir(), "machine"), c.recorded.Node(node.Name), c.uids)
+		if err != nil {
+			return err
+		}
+		c.kubelet.Run(machine)
 		host, port := endpoint(node)
 		if err := c.ServeKubelet(host, port, c.kubelet); err != nil {
 			return err
@@ -192,7 +197,9 @@ func (c *cluster) client(user string, groups ...string) (kubernetes.Interface, e
 // noderes runs the plugin, and gives what it printed. A cluster is read through the API server alone where no --access is given.
 func (c *cluster) noderes(t *testing.T, kubeconfig string, args ...string) (stdout, stderr []byte, err error) {
 	t.Helper()
-	if kubeconfig != "" && !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--access") || arg == "cleanup" || arg == "budgets" }) {
+	if kubeconfig != "" && !slices.ContainsFunc(args, func(arg string) bool {
+		return strings.HasPrefix(arg, "--access") || arg == "cleanup" || arg == "budgets"
+	}) {
 		args = append(slices.Clone(args), "--access=api")
 	}
 	cmd := exec.CommandContext(t.Context(), c.plugin, args...)

@@ -111,10 +111,15 @@ func question(r right) []string {
 	return []string{"explain", "pod", "throttled", "-n", live.pods[0].Namespace}
 }
 
+// userName is that of the user of a test.
+func userName(t *testing.T) string {
+	return strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
+}
+
 // userWith is the kubeconfig of a new user with just these rights.
 func (c *cluster) userWith(t *testing.T, rights []right) string {
 	t.Helper()
-	user := strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
+	user := userName(t)
 	if len(rights) > 0 {
 		var rules []rbacv1.PolicyRule
 		for _, r := range rights {

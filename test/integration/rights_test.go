@@ -21,12 +21,16 @@ func (c *cluster) as(t *testing.T, user string) kubernetes.Interface {
 	return client
 }
 
-// allowed asks the API server whether it grants the first of what a rule grants.
+// allowed asks the API server whether it grants the first of what a rule grants, in all namespaces.
 func allowed(ctx context.Context, client kubernetes.Interface, rule rbacv1.PolicyRule) (bool, error) {
+	return allowedIn(ctx, client, "", rule)
+}
+
+func allowedIn(ctx context.Context, client kubernetes.Interface, namespace string, rule rbacv1.PolicyRule) (bool, error) {
 	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0],
+			Namespace: namespace, Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0],
 		},
 	}}
 	if len(rule.ResourceNames) > 0 {

@@ -38,6 +38,9 @@ type Kubelet struct {
 	asked  map[string]int
 	delay  time.Duration
 	status map[string]int
+	fault  *fault
+
+	machine *Machine // nil: runs no commands
 }
 
 type answer struct {
@@ -73,7 +76,10 @@ func New(recorded *snapshot.Node, files fs.FS, pods []corev1.Pod, uids map[types
 	return k, nil
 }
 
-// ServeHTTP answers GET.
+// Run lets commands in containers be run on a machine.
+func (k *Kubelet) Run(m *Machine) { k.machine = m }
+
+// ServeHTTP answers GET, and runs commands.
 func (k *Kubelet) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	a, known := k.answers[req.URL.Path]
 	k.mu.Lock()
@@ -86,6 +92,8 @@ func (k *Kubelet) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	switch {
+	case strings.HasPrefix(req.URL.Path, Exec) && k.machine != nil:
+		k.run(w, req)
 	case status != 0:
 		http.Error(w, http.StatusText(status), status)
 	case !known:
