@@ -70,6 +70,7 @@ type Cluster struct {
 	eventsOf   map[[2]string][]int          // indexes of events, by kind and name
 	nominated  map[string][]corev1.Event
 	nodeCases  map[*disruption.Node]*nodeCase
+	karpenters []controller       // nil: not looked for yet
 	planner    *placement.Planner // nil: not asked for yet
 	topology   *floor.Topology    // nil: not asked for yet
 	bars       int                // pairs looked at by it

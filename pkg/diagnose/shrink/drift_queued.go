@@ -94,7 +94,7 @@ func (n *nodeCase) driftEvidence(reason string) []report.Evidence {
 // driftQueue says where the node stands in the way of its replacement: first its
 // own blockers, then the budgets.
 func (n *nodeCase) driftQueue() (text, sums string, because []report.Evidence) {
-	usage := disruption.UsageOf(n.pool.pool.Name, karpenter.Drifted, n.pool.nodes, n.version.rules)
+	usage := n.pool.usage(karpenter.Drifted)
 	allowance := n.pool.budgets.Allowed(karpenter.Drifted, usage.Total, n.at)
 	remaining := allowance.Remaining(len(usage.Consumers))
 	sums = fmt.Sprintf("budgets for Drifted: %s allowed of %s, %d consumed, %s remaining", allowed(allowance.Allowed), plural(usage.Total, "node"), len(usage.Consumers), allowed(remaining))

@@ -70,7 +70,7 @@ func (n *nodeCase) allowedAt(at time.Time) (text string, closed bool) {
 	var parts []string
 	closed = true
 	for _, reason := range n.version.rules.Reasons() {
-		total := disruption.UsageOf(n.pool.pool.Name, reason, n.pool.nodes, n.version.rules).Total
+		total := n.pool.usage(reason).Total
 		a := n.pool.budgets.Allowed(reason, total, at)
 		closed = closed && total > 0 && a.Allowed == 0
 		parts = append(parts, fmt.Sprintf("%s %s", reason, allowed(a.Allowed)))

@@ -68,6 +68,16 @@ func (c *Cluster) poolCase(pool *karpenter.NodePool) *poolCase {
 	return p
 }
 
+// usage counts the pool's nodes for a reason of Karpenter's version.
+func (p *poolCase) usage(reason karpenter.Reason) disruption.Usage {
+	for _, s := range p.states {
+		if s.reason == reason {
+			return s.usage
+		}
+	}
+	return disruption.UsageOf(p.pool.Name, reason, p.nodes, p.version.rules)
+}
+
 func (p *poolCase) subject() report.Subject {
 	return report.Subject{Kind: "NodePool", Name: p.pool.Name}
 }

@@ -21,8 +21,11 @@ func repairIgnoresBudget(n *nodeCase) []report.Finding {
 		return nil
 	}
 	repair, ok := disruption.RepairOf(n.node.Node, disruption.AWSRepairPolicies)
+	if !ok || repair.Since.IsZero() {
+		return nil
+	}
 	gate, evidence, known := n.featureGate("NodeRepair")
-	if !ok || repair.Since.IsZero() || known && !gate {
+	if known && !gate {
 		return nil
 	}
 	confidence, if_ := report.Likely, ""

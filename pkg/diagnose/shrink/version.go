@@ -48,9 +48,16 @@ type controller struct {
 	container corev1.Container
 }
 
-// controllers are those of pods first.
+// controllers are those of pods first. They are looked for once.
 func (c *Cluster) controllers() []controller {
-	var out []controller
+	if c.karpenters == nil {
+		c.karpenters = c.findControllers()
+	}
+	return c.karpenters
+}
+
+func (c *Cluster) findControllers() []controller {
+	out := []controller{}
 	for i := range c.pods {
 		p := &c.pods[i]
 		if k, ok := controllerContainer(p.Labels, p.Spec.Containers); ok && p.DeletionTimestamp == nil {
