@@ -175,7 +175,9 @@ func TestNodePodRightsAreNeeded(t *testing.T) {
 	for _, without := range all {
 		t.Run(strings.ReplaceAll(without.verb+"-"+without.resource, "/", "-"), func(t *testing.T) {
 			defer live.noLeftover(t)
-			others := func(rights []right) []right { return slices.DeleteFunc(rights, func(r right) bool { return r == without }) }
+			others := func(rights []right) []right {
+				return slices.DeleteFunc(rights, func(r right) bool { return r == without })
+			}
 			// The role that reads the API server has get pods for all namespaces.
 			user := live.nodeUserWith(t, others(rightsOf(apiOnly(t))), "default", others(slices.Clone(all)))
 			bundle := filepath.Join(t.TempDir(), "bundle.tar.gz")
