@@ -104,7 +104,7 @@ func (c *collector) keepContainer(node string, t target, r reader.Reading, faile
 	}
 	timed := false
 	for k, sample := range r.Samples {
-		if sample.End.Received.IsZero() {
+		if !sample.Whole {
 			continue
 		}
 		folder := fmt.Sprintf("samples/%d", k)

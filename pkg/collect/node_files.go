@@ -101,7 +101,7 @@ func (c *collector) keepReading(node string, r reader.Reading, samples int, with
 		missing("root/"+folder, reason, detail)
 	}
 	for k := range max(samples, len(r.Samples)) {
-		if k < len(r.Samples) && !r.Samples[k].End.Received.IsZero() {
+		if k < len(r.Samples) && r.Samples[k].Whole {
 			missing(fmt.Sprintf("samples/%d/root/%s", k, cgroupFolder), snapshot.ReasonNotFound, "read whole: what is not here does not exist on the node")
 		} else {
 			missing(fmt.Sprintf("samples/%d", k), reason, detail)

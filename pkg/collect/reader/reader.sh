@@ -98,16 +98,16 @@ clock() {
 	printf 'T %s %s\n' "$now" "$uptime"
 }
 
-# tree reads a cgroup: the counters, and in the last sample all else. Of the
-# groups below it takes all; in "top" and "way", where kubepods is searched, those
-# around it, without what is below them.
-tree() { # FOLDER all|top|way|leaf
+# tree reads a cgroup, its counters or its states as $which says. Of the groups
+# below it takes all; in "top" and "way", where kubepods is searched, those around
+# it, without what is below them.
+tree() { # FOLDER all|top|way
 	for file in "$1"/*; do
 		case ${file##*/} in
 		cpu.max | cpu.pressure | cpu.stat | cpu.stat.local | \
 			memory.current | memory.events | memory.events.local | memory.pressure | memory.stat | \
 			memory.swap.current | memory.swap.events | pids.current | pids.events | pids.events.local)
-			add "$file"
+			[ "$which" = states ] || add "$file"
 			;;
 		hugetlb.*.rsvd.*) ;;
 		cgroup.controllers | cgroup.events | cgroup.stat | cgroup.subtree_control | cgroup.type | \
@@ -116,7 +116,7 @@ tree() { # FOLDER all|top|way|leaf
 			hugetlb.*.current | hugetlb.*.events | hugetlb.*.max | io.max | io.pressure | io.stat | io.weight | \
 			memory.high | memory.low | memory.max | memory.min | memory.numa_stat | memory.oom.group | memory.peak | \
 			memory.swap.high | memory.swap.max | memory.swap.peak | pids.max | pids.peak)
-			[ -z "$last" ] || add "$file"
+			[ "$which" = counters ] || add "$file"
 			;;
 		cgroup.* | cpu.* | cpuset.* | hugetlb.* | io.* | irq.* | memory.* | misc.* | pids.* | rdma.*) ;;
 		*"$skip"* | *"$slice"*) ;;
@@ -134,16 +134,28 @@ tree() { # FOLDER all|top|way|leaf
 	done
 }
 
+groups() { # counters|states
+	which=$1
+	# On cgroup v1 the names mean something else.
+	[ ! -e "$group/cgroup.controllers" ] || tree "$group" "$depth"
+}
+
+# A sample is what changes, between two clocks: read in the same way each time, so
+# that between the samples the same time passes for every file. The last also has
+# what hardly changes, after its second clock.
 sample() { # NUMBER
 	printf 'S %s\n' "$1"
 	clock
-	# On cgroup v1 the names mean something else.
-	[ ! -e "$group/cgroup.controllers" ] || tree "$group" "$depth"
+	groups counters
 	if [ "$mode" = node ]; then
 		have "$root"/proc/stat "$root"/proc/meminfo "$root"/proc/loadavg "$root"/proc/uptime "$root"/proc/vmstat "$root"/proc/pressure/*
 	fi
 	flush
 	clock
+	if [ -n "$last" ]; then
+		groups states
+		flush
+	fi
 }
 
 # processes reads the numbers of those in a pod. Paths in /proc/PID/cgroup may

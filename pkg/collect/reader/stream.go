@@ -41,9 +41,11 @@ type File struct {
 // Sample is what was read for one moment.
 type Sample struct {
 	Files []File
-	// Begin and End are the clock before the first file and after the last; End
-	// is zero where the stream ended in between.
+	// Begin and End are the clock before the first counter and after the last;
+	// End is zero where the stream ended in between.
 	Begin, End Clock
+	// Whole says that all of it has arrived.
+	Whole bool
 }
 
 // Clock is one moment on the node and here.
@@ -145,6 +147,9 @@ func (s *stream) line() (string, error) {
 }
 
 func (s *stream) begin(section string) error {
+	if err := s.close(); err != nil {
+		return err
+	}
 	switch {
 	case section == "once" && s.section != none && s.out.Once == nil:
 		s.section, s.out.Once = once, []File{}
@@ -268,16 +273,24 @@ func (s *stream) fail(path, message string) {
 	s.out.Failed = append(s.out.Failed, Failure{s.section, path, message})
 }
 
-func (s *stream) complete() error {
-	for _, sample := range s.out.Samples {
-		if sample.End.Received.IsZero() {
-			return damaged("a sample without an end")
-		}
+// close ends a section.
+func (s *stream) close() error {
+	if s.section < 0 {
+		return nil
 	}
+	sample := &s.out.Samples[s.section]
+	if sample.End.Received.IsZero() {
+		return damaged("a sample without an end")
+	}
+	sample.Whole = true
+	return nil
+}
+
+func (s *stream) complete() error {
 	if len(s.out.Samples) == 0 {
 		return damaged("no sample")
 	}
-	return nil
+	return s.close()
 }
 
 // roots are the folders that the script reads from.

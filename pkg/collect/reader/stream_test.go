@@ -20,7 +20,7 @@ const whole = "noderes 1\n" +
 	"S 0\nT 1784030400.5 100.25\nF 3 /proc/stat\nab\n\nT 1784030401 100.75\n" +
 	"S once\nF 0 /proc/cmdline\n\nF 8 kernel.log\nZ\nF 1 x\n\nE 42 /proc/version\ncat: /host/proc/version: Permission denied\n" +
 	"E 51 /proc/7/status\ncat: /host/proc/7/status: No such file or directory\n" +
-	"S 1\nT 1784030406 105.25\nF 1 /proc/stat\nc\nT 1784030407 -\n" +
+	"S 1\nT 1784030406 105.25\nF 1 /proc/stat\nc\nT 1784030407 -\nF 1 /sys/fs/cgroup/cpu.weight\n1\n" +
 	"Z\n"
 
 func TestRead(t *testing.T) {
@@ -30,7 +30,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprintf("%q %q %q %v", r.Once, r.Samples[0].Files, r.Samples[1].Files, r.Failed)
-	want := `[{"proc/cmdline" ""} {"kernel.log" "Z\nF 1 x\n"}] [{"proc/stat" "ab\n"}] [{"proc/stat" "c"}]` +
+	want := `[{"proc/cmdline" ""} {"kernel.log" "Z\nF 1 x\n"}] [{"proc/stat" "ab\n"}] [{"proc/stat" "c"} {"sys/fs/cgroup/cpu.weight" "1"}]` +
 		` [{-1 proc/version cat: /host/proc/version: Permission denied}]`
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -39,11 +39,17 @@ func TestRead(t *testing.T) {
 	if begin != (Clock{time.Date(2026, 7, 14, 12, 0, 0, 5e8, time.UTC), 100250 * time.Millisecond, true, noon}) || end.HasUptime {
 		t.Errorf("clocks %v, %v", begin, end)
 	}
+	if !r.Samples[0].Whole || !r.Samples[1].Whole {
+		t.Error("a sample is not whole")
+	}
 	// Wherever it is cut, the files before it are there, and it is said.
 	for i := range text {
 		r, err := readString(text[:i])
 		if !errors.Is(err, errEnd) {
 			t.Fatalf("cut at %d: %v", i, err)
+		}
+		if n := len(r.Samples); n > 0 && r.Samples[n-1].Whole != (n == 1 && strings.Contains(text[:i], "S once\n")) {
+			t.Fatalf("cut at %d: the sample is taken for whole: %v", i, r.Samples[n-1].Whole)
 		}
 		files := len(r.Once)
 		for _, s := range r.Samples {
@@ -72,10 +78,11 @@ func TestReadHostile(t *testing.T) {
 		{"noderes 1\nF 1 /proc/stat\na\nZ\n", "before the first section"},
 		{"noderes 1\nS once\n", "out of turn"},
 		{"noderes 1\nS 1\n", "out of turn"},
-		{begin + "S 0\n", "out of turn"},
+		{begin + "T 1 1\nS 0\n", "out of turn"},
+		{begin + "S 1\n", "without an end"},
 		{begin + "T 1 1\nS 1\nT 1 1\nT 1 1\nS 2\n", "out of turn"},
-		{begin + "S once\nS once\n", "out of turn"},
-		{begin + "S once\nT 1 1\n", "outside of a sample"},
+		{begin + "T 1 1\nS once\nS once\n", "out of turn"},
+		{begin + "T 1 1\nS once\nT 1 1\n", "outside of a sample"},
 		{begin + "T 2 2\nT 3 3\n", "more than two clocks"},
 		{begin + "Z\n", "without an end"},
 		{"noderes 1\nS 0\nT x 1\n", "no time"},
