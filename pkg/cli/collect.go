@@ -43,9 +43,10 @@ func NewCmdCollect(streams genericiooptions.IOStreams) *cobra.Command {
 			Write what a report of these nodes, pods or NodePools is made from to a bundle, a .tar.gz
 			that --from reads: without the cluster, with the report that the cluster would have given.
 
-			Read are the API server and, through it, the kubelet's configz and stats/summary. With a
-			node or a NodePool, in a cluster with Karpenter or the Cluster Autoscaler, so is what tells
-			why nodes stay: their objects, and of every node and pod what says where pods can run.
+			Read are the API server and, through it, the kubelet's configz, stats/summary and
+			metrics/cadvisor. With a node or a NodePool, in a cluster with Karpenter or the Cluster
+			Autoscaler, so is what tells why nodes stay: their objects, and of every node and pod what
+			says where pods can run.
 
 			Secrets, ConfigMaps, the values of environment variables and the arguments of containers
 			are left out, save numbers that size a runtime and the settings of what removes nodes.`),

@@ -21,14 +21,15 @@ func liveCluster(t *testing.T, extra map[string]string) string {
 	const pod = `{"metadata":{"name":"web-0","namespace":"shop","uid":"u1"},"spec":{"nodeName":"n1","containers":[{"name":"app","image":"app"}]},
 		"status":{"phase":"Running","containerStatuses":[{"name":"app","restartCount":3,"state":{"running":{}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled","finishedAt":"2026-07-14T08:59:00Z"}}}]}}`
 	answers := map[string]string{
-		"/version":                             `{"gitVersion":"v1.37.2"}`,
-		"/api/v1/namespaces/shop/pods/web-0":   pod,
-		"/api/v1/nodes/n1":                     `{"metadata":{"name":"n1","uid":"n-1"},"status":{"nodeInfo":{"kubeletVersion":"v1.37.2"},"capacity":{"cpu":"4","memory":"8Gi"},"allocatable":{"cpu":"4","memory":"8Gi"}}}`,
-		"/api/v1/pods":                         `{"kind":"PodList","metadata":{},"items":[` + pod + `]}`,
-		"/api/v1/namespaces/shop/events":       `{"metadata":{},"items":[]}`,
-		"/api/v1/namespaces/default/events":    `{"metadata":{},"items":[]}`,
-		"/api/v1/nodes/n1/proxy/configz":       `{"kubeletconfig":{"cpuManagerPolicy":"none","memoryManagerPolicy":"None"}}`,
-		"/api/v1/nodes/n1/proxy/stats/summary": `{"node":{"nodeName":"n1"},"pods":[]}`,
+		"/version":                                `{"gitVersion":"v1.37.2"}`,
+		"/api/v1/namespaces/shop/pods/web-0":      pod,
+		"/api/v1/nodes/n1":                        `{"metadata":{"name":"n1","uid":"n-1"},"status":{"nodeInfo":{"kubeletVersion":"v1.37.2"},"capacity":{"cpu":"4","memory":"8Gi"},"allocatable":{"cpu":"4","memory":"8Gi"}}}`,
+		"/api/v1/pods":                            `{"kind":"PodList","metadata":{},"items":[` + pod + `]}`,
+		"/api/v1/namespaces/shop/events":          `{"metadata":{},"items":[]}`,
+		"/api/v1/namespaces/default/events":       `{"metadata":{},"items":[]}`,
+		"/api/v1/nodes/n1/proxy/configz":          `{"kubeletconfig":{"cpuManagerPolicy":"none","memoryManagerPolicy":"None"}}`,
+		"/api/v1/nodes/n1/proxy/stats/summary":    `{"node":{"nodeName":"n1"},"pods":[]}`,
+		"/api/v1/nodes/n1/proxy/metrics/cadvisor": "\n",
 	}
 	for path, answer := range extra {
 		answers[path] = answer
@@ -76,7 +77,7 @@ func TestLiveIsWhatTheBundleTells(t *testing.T) {
 	config := liveCluster(t, nil)
 	bundle := filepath.Join(t.TempDir(), "b.tar.gz")
 	_, note := run(t, ExitReport, "collect", "pod/web-0", "node/n1", "-o", bundle, "--kubeconfig", config, "--access=api")
-	if !strings.Contains(note, "with 10 requests") {
+	if !strings.Contains(note, "with 11 requests") {
 		t.Errorf("note %q", note)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(bundle)); err != nil || len(entries) != 1 {

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/noderes/kubectl-noderes/pkg/cadvisor"
+	"github.com/noderes/kubectl-noderes/pkg/promtext"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 	"github.com/noderes/kubectl-noderes/pkg/workload"
 )
@@ -266,35 +268,48 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 	})
 	for file, endpoint := range map[string]string{"configz.json": "configz", "stats-summary.json": "stats/summary"} {
 		part.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
-			defer cancel()
-			data, err := c.client.get(ctx, base+"/proxy/"+endpoint, nil)
-			if err == nil {
-				data, err = redactKubelet(data)
-			}
-			if err == nil {
-				err = c.builder.Add("nodes/"+name+"/"+file, data)
-			}
-			if err != nil {
-				c.gap("nodes/"+name+"/"+file, err, "get nodes/proxy")
-			}
+			data, err := c.kubelet(ctx, name, file, endpoint, redactKubelet)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			switch {
 			case err != nil:
 				silent = cmp.Or(silent, unanswered(err))
-				return
 			case endpoint == "configz":
 				configz = data
 			}
-			c.kubelets[name] = true
 		})
 	}
 	part.Wait()
-	c.nodeFiles(ctx, name, object, configz, silent)
+	if !c.nodeFiles(ctx, name, object, configz, silent) && silent == nil {
+		_, _ = c.kubelet(ctx, name, "metrics-cadvisor.txt", "metrics/cadvisor", func(data []byte) ([]byte, error) {
+			return promtext.Keep(data, cadvisor.Series...), nil
+		})
+	}
 	if err != nil && asked && !c.told(name) {
 		c.fail(name, subjectError(err, "", "get nodes"))
 	}
+}
+
+// kubelet asks a node's kubelet for one file and keeps of it what keep does; an
+// error has left a gap.
+func (c *collector) kubelet(ctx context.Context, node, file, endpoint string, keep func([]byte) ([]byte, error)) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, kubeletTimeout)
+	defer cancel()
+	data, err := c.client.get(ctx, "/api/v1/nodes/"+url.PathEscape(node)+"/proxy/"+endpoint, nil)
+	if err == nil {
+		data, err = keep(data)
+	}
+	if err == nil {
+		err = c.builder.Add("nodes/"+node+"/"+file, data)
+	}
+	if err != nil {
+		c.gap("nodes/"+node+"/"+file, err, "get nodes/proxy")
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kubelets[node] = true
+	return data, nil
 }
 
 // told says whether the kubelet of a node told anything.

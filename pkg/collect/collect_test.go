@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/noderes/kubectl-noderes/pkg/cadvisor"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
@@ -43,8 +44,9 @@ type server struct {
 
 func newServer(t testing.TB) *server {
 	s := &server{used: map[string]bool{}, objects: map[string][]map[string]any{}, kubelet: map[string]string{
-		"configz":       `{"kubeletconfig":{"cpuManagerPolicy":"none","staticPodURLHeader":{"Authorization":["hush"]}}}`,
-		"stats/summary": `{"node":{"nodeName":"n1"},"pods":[]}`,
+		"configz":          `{"kubeletconfig":{"cpuManagerPolicy":"none","staticPodURLHeader":{"Authorization":["hush"]}}}`,
+		"stats/summary":    `{"node":{"nodeName":"n1"},"pods":[]}`,
+		"metrics/cadvisor": "# HELP hush\ncontainer_memory_rss{id=\"/hush\"} 1\n" + cadvisor.Periods + "{id=\"/kubepods.slice\"} 7\n",
 	}}
 	s.absent = map[string]bool{"nodepools": true}
 	s.Server = httptest.NewTLSServer(s)
@@ -242,7 +244,7 @@ func TestCollectPod(t *testing.T) {
 		t.Errorf("manifest %+v", m)
 	}
 	var all bytes.Buffer
-	for _, f := range []string{"cluster/pods.json", "cluster/nodes.json", "cluster/events.json", "nodes/n1/configz.json", "nodes/n1/stats-summary.json", "gaps.json"} {
+	for _, f := range []string{"cluster/pods.json", "cluster/nodes.json", "cluster/events.json", "nodes/n1/configz.json", "nodes/n1/stats-summary.json", "nodes/n1/metrics-cadvisor.txt", "gaps.json"} {
 		data, err := snap.File(f)
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +254,7 @@ func TestCollectPod(t *testing.T) {
 	if strings.Contains(all.String(), "hush") {
 		t.Errorf("kept what must not be kept: %s", all.String())
 	}
-	for _, kept := range []string{`"-Xmx512m"`, `"-XX:MaxRAMPercentage=75"`, `"GOMAXPROCS","value":"4"`, `"PASSWORD"`, `"kept":"yes"`, `"cpuManagerPolicy"`, `"livenessProbe"`} {
+	for _, kept := range []string{`"-Xmx512m"`, `"-XX:MaxRAMPercentage=75"`, `"GOMAXPROCS","value":"4"`, `"PASSWORD"`, `"kept":"yes"`, cadvisor.Periods, `"cpuManagerPolicy"`, `"livenessProbe"`} {
 		if !strings.Contains(all.String(), kept) {
 			t.Errorf("%s is missing", kept)
 		}
@@ -277,7 +279,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 	}
 	small, smallBytes := cost(10)
 	large, largeBytes := cost(1000)
-	if small != 8 || large != small || largeBytes != smallBytes {
+	if small != 9 || large != small || largeBytes != smallBytes {
 		t.Errorf("%d requests and %d bytes of 10 nodes, %d and %d of 1000", small, smallBytes, large, largeBytes)
 	}
 	t.Logf("%d requests, %d bytes", large, largeBytes)
@@ -293,6 +295,7 @@ func TestRefusedSources(t *testing.T) {
 		{"/api/v1/namespaces/default/events", "cluster/events.json", "list events in namespace default"},
 		{"/api/v1/nodes/n1/proxy/configz", "nodes/n1/configz.json", "get nodes/proxy"},
 		{"/api/v1/nodes/n1/proxy/stats/summary", "nodes/n1/stats-summary.json", "get nodes/proxy"},
+		{"/api/v1/nodes/n1/proxy/metrics/cadvisor", "nodes/n1/metrics-cadvisor.txt", "get nodes/proxy"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			for code, reason := range map[int]string{http.StatusForbidden: snapshot.ReasonForbidden, http.StatusInternalServerError: snapshot.ReasonUnreadable} {

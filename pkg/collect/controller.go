@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
+	"github.com/noderes/kubectl-noderes/pkg/promtext"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
@@ -94,7 +94,7 @@ func (c *collector) metrics(ctx context.Context, pods []corev1.Pod) error {
 	path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", url.PathEscape(leader.Namespace), url.PathEscape(leader.Name), portOf(leader))
 	data, err := c.client.get(ctx, path, nil)
 	if err == nil {
-		err = c.builder.Add(karpenterMetrics, read(data))
+		err = c.builder.Add(karpenterMetrics, promtext.Keep(data, price.Series...))
 	}
 	if err != nil {
 		c.gap(karpenterMetrics, err, "get pods/proxy in namespace "+leader.Namespace)
@@ -139,19 +139,4 @@ func portOf(pod *corev1.Pod) int32 {
 		}
 	}
 	return metricsPort
-}
-
-// read keeps the series that are read of Karpenter's: the others are most of it.
-func read(metrics []byte) []byte {
-	var kept bytes.Buffer
-	for line := range bytes.Lines(metrics) {
-		name := line
-		if end := bytes.IndexAny(line, "{ \t\r\n"); end >= 0 {
-			name = line[:end]
-		}
-		if slices.Contains(price.Series, string(name)) {
-			kept.Write(line)
-		}
-	}
-	return kept.Bytes()
 }

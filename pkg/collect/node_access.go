@@ -39,7 +39,8 @@ func newNodeAccess(ctx context.Context, client *Client, want Request) *nodeAcces
 // cgroups of the containers asked for. Object is the node as the API server gives
 // it, configz its kubelet's configuration; nil where they are not known. Silent is
 // the error of a kubelet that does not answer: no command reaches a pod there.
-func (c *collector) nodeFiles(ctx context.Context, node string, object, configz []byte, silent error) {
+// All says that a node pod read them.
+func (c *collector) nodeFiles(ctx context.Context, node string, object, configz []byte, silent error) (all bool) {
 	// Covers what nothing below names.
 	c.builder.Gap(snapshot.Gap{Path: "nodes/" + node, Reason: snapshot.ReasonRefused, Detail: c.nodes.bound()})
 	switch c.nodes.access {
@@ -48,13 +49,15 @@ func (c *collector) nodeFiles(ctx context.Context, node string, object, configz 
 		if err == nil {
 			err = c.readNode(ctx, node)
 		}
-		if err != nil {
-			c.missingNode(node, err)
-			c.readContainers(ctx, node, configz)
+		if err == nil {
+			return true
 		}
+		c.missingNode(node, err)
+		c.readContainers(ctx, node, configz)
 	case AccessExec:
 		c.readContainers(ctx, node, configz)
 	}
+	return false
 }
 
 // readNode reads a node by a node pod. It is an error only if that told nothing.

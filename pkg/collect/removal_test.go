@@ -109,7 +109,7 @@ func TestNothingRemovesNodes(t *testing.T) {
 	if err != nil || len(failed) > 0 {
 		t.Fatal(err, failed)
 	}
-	if requests, _ := client.Cost(); requests != 8 {
+	if requests, _ := client.Cost(); requests != 9 {
 		t.Errorf("%d requests", requests)
 	}
 	if got := podNames(t, snap); !slices.Equal(got, []string{"other", "web-0"}) {

@@ -138,10 +138,10 @@ func TestSelectCost(t *testing.T) {
 		return client.Cost()
 	}
 	// version; deployment, its ReplicaSets, its pods; events of the pod; node, its
-	// events, its pods, configz, stats/summary
+	// events, its pods, configz, stats/summary, metrics/cadvisor
 	requests, size := cost(0)
 	more, moreSize := cost(5000)
-	if requests != 10 || more != requests || moreSize != size {
+	if requests != 11 || more != requests || moreSize != size {
 		t.Errorf("%d requests and %d bytes, beside 5000 pods %d and %d", requests, size, more, moreSize)
 	}
 }

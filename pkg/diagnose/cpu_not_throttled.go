@@ -11,8 +11,10 @@ import (
 // cpuNotThrottled says that no quota holds a container back now, with the
 // numbers that show it: no quota at any level that was read, or none that
 // throttled in the sample.
+//
+// Where cgroups were not read the kubelet's own counters stand in.
 func cpuNotThrottled(c *podCase) []report.Finding {
-	var out []report.Finding
+	out := c.quietByCounters()
 	for _, k := range c.cpu() {
 		if state, f := c.quiet(k); state == yes && !everThrottled(k) {
 			out = append(out, f)

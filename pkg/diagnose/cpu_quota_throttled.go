@@ -20,8 +20,10 @@ import (
 // Where the pod's slice repeats the container's quota (a pod of one
 // container), both are one limit with two meters whose periods are not
 // aligned: the meter with the larger share speaks.
+//
+// Where cgroups were not read the kubelet's own counters stand in.
 func cpuQuotaThrottled(c *podCase) []report.Finding {
-	var out []report.Finding
+	out := c.throttledByCounters()
 	for _, k := range c.cpu() {
 		speaks, meters := c.quotaMeters(k)
 		if speaks == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/noderes/kubectl-noderes/pkg/alloc/kubeletconfig"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/podresources"
 	"github.com/noderes/kubectl-noderes/pkg/alloc/topology"
+	"github.com/noderes/kubectl-noderes/pkg/cadvisor"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup/eviction"
 	"github.com/noderes/kubectl-noderes/pkg/cgroup/kernlog"
@@ -76,6 +77,8 @@ type nodeCase struct {
 	processes func() ([]cgroup.Process, error)
 	// stats is the kubelet's /stats/summary.
 	stats func() (eviction.Summary, error)
+	// cadvisor is the kubelet's /metrics/cadvisor, by cgroup.
+	cadvisor func() (map[string]*cadvisor.Group, error)
 }
 
 func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
@@ -101,6 +104,7 @@ func newNodeCase(s *snapshot.Snapshot, name string, at time.Time) *nodeCase {
 	n.pool = sync.OnceValues(n.sharedPoolState)
 	n.processes = sync.OnceValues(func() ([]cgroup.Process, error) { return cgroup.Processes(n.fsys) })
 	n.stats = sync.OnceValues(n.readStats)
+	n.cadvisor = sync.OnceValues(n.readCadvisor)
 	return n
 }
 

@@ -45,7 +45,7 @@ type ruleCase struct {
 }
 
 func families() []family {
-	return []family{throttlingFamily(), cpuFilesFamily(), contentionFamily(), cpuFloorFamily(), initFamily(), kernelFamily(), adviceFamily(), memoryFilesFamily(), oomLimitsFamily(), oomStatusFamily(), exitsFamily(), fillsFamily(), healthFamily(), poolsFamily(), driftFamily(), checkpointsFamily(), nodesFamily(), evidenceFamily(), memoryPressureFamily(), swapFamily(), pidsFamily(), unitsFamily(), resizesFamily(),
+	return []family{throttlingFamily(), countersFamily(), cpuFilesFamily(), contentionFamily(), cpuFloorFamily(), initFamily(), kernelFamily(), adviceFamily(), memoryFilesFamily(), oomLimitsFamily(), oomStatusFamily(), exitsFamily(), fillsFamily(), healthFamily(), poolsFamily(), driftFamily(), checkpointsFamily(), nodesFamily(), evidenceFamily(), memoryPressureFamily(), swapFamily(), pidsFamily(), unitsFamily(), resizesFamily(),
 		evictionsFamily(), oomQueueFamily(), oomScoreFamily(), oomdFamily(), nodeOOMFamily(), reservedFamily(), backOffFamily(), setsFamily(), machinesFamily(), replaysFamily(), remoteFamily(), startsFamily(), refusedFamily(), readmissionFamily(), loopsFamily(), restartsFamily(), startCheckedFamily()}
 }
 

@@ -206,7 +206,7 @@ func TestRoleIsEnough(t *testing.T) {
 		}
 	}
 	for pod, code := range map[string]string{
-		"oom": "oom-cause-unproven", "reject-smt": "smt-alignment-refused", "sigkill": "exit-137-not-oom", "oom-init": "crash-loop-backoff",
+		"throttled": "cpu-quota-throttled", "oom": "oom-cause-unproven", "reject-smt": "smt-alignment-refused", "sigkill": "exit-137-not-oom", "oom-init": "crash-loop-backoff",
 	} {
 		if !slices.Contains(codes[pod], code) {
 			t.Errorf("%s: %v without %s", pod, codes[pod], code)
@@ -303,7 +303,7 @@ func TestSlowKubelet(t *testing.T) {
 	if took := time.Since(begin); took > 6*time.Second {
 		t.Errorf("took %s with --timeout=3s", took)
 	}
-	for _, file := range []string{"configz.json", "stats-summary.json"} {
+	for _, file := range []string{"configz.json", "stats-summary.json", "metrics-cadvisor.txt"} {
 		path := "nodes/" + recording + "/" + file
 		if gap := gaps[path]; gap.Reason != snapshot.ReasonTimeout {
 			t.Errorf("%s: %+v", path, gap)

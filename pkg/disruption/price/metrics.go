@@ -1,3 +1,5 @@
+// Package price reads what is known of prices: from the metrics of Karpenter's controller, from a file, or from the labels of a node.
+// It is pure: text in, values out.
 package price
 
 import (
@@ -6,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/promtext"
 )
 
 // Names of the series that Metrics reads. The offerings are those of a provider (AWS: pkg/controllers/metrics), the rest is
@@ -38,7 +41,7 @@ type Metrics struct {
 
 // ReadMetrics reads the Prometheus text of the controller. What can be read is returned beside the error of what cannot.
 func ReadMetrics(text string) (Metrics, error) {
-	samples, err := Samples(text, Series...)
+	samples, err := promtext.Read(text, Series...)
 	var m Metrics
 	var versions []string
 	for _, s := range samples {
@@ -72,13 +75,13 @@ func ReadMetrics(text string) (Metrics, error) {
 	return m, err
 }
 
-func offeringOf(s Sample) (instanceType string, offering disruption.Offering, ok bool) {
+func offeringOf(s promtext.Sample) (instanceType string, offering disruption.Offering, ok bool) {
 	instanceType = s.Labels["instance_type"]
 	offering = disruption.Offering{Zone: s.Labels["zone"], CapacityType: s.Labels["capacity_type"]}
 	return instanceType, offering, instanceType != "" && offering.Zone != "" && offering.CapacityType != ""
 }
 
-func (m *Metrics) addAvailable(s Sample) {
+func (m *Metrics) addAvailable(s promtext.Sample) {
 	instanceType, offering, ok := offeringOf(s)
 	if !ok {
 		return
@@ -93,7 +96,7 @@ func (m *Metrics) addAvailable(s Sample) {
 }
 
 // addPrice leaves out reserved capacity that cannot be had: its price of 0 is made up.
-func (m *Metrics) addPrice(s Sample) {
+func (m *Metrics) addPrice(s promtext.Sample) {
 	instanceType, offering, ok := offeringOf(s)
 	if !ok || !isPrice(s.Value) || offering.CapacityType == "reserved" && !m.Available[instanceType][offering] {
 		return

@@ -1,9 +1,10 @@
-// Package price reads what is known of prices: from the metrics of Karpenter's controller, from a file, or from the labels of a node.
-// It is pure: text in, values out.
-package price
+// Package promtext reads the Prometheus text format, of which it is given whole answers. It is pure: text in, values out.
+package promtext
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,9 +17,12 @@ type Sample struct {
 	Text   string // of the value, as written
 }
 
-// Samples reads the lines of the named metrics from the Prometheus text format, in their order. Lines that cannot be read are left
+// mostSamples bounds what is read of one answer.
+const mostSamples = 500_000
+
+// Read reads the lines of the named metrics from the Prometheus text format, in their order. Lines that cannot be read are left
 // out; the error names the first of them and says how many there are.
-func Samples(text string, names ...string) ([]Sample, error) {
+func Read(text string, names ...string) ([]Sample, error) {
 	wanted := map[string]bool{}
 	for _, name := range names {
 		wanted[name] = true
@@ -40,12 +44,30 @@ func Samples(text string, names ...string) ([]Sample, error) {
 			}
 			continue
 		}
+		if len(out) == mostSamples {
+			return out, fmt.Errorf("line %d: more than %d samples", number, mostSamples)
+		}
 		out = append(out, s)
 	}
 	if broken > 1 {
 		first = fmt.Errorf("%w, and %d more lines", first, broken-1)
 	}
 	return out, first
+}
+
+// Keep are the lines of the named metrics as they stand. What they say of themselves in comments is left out.
+func Keep(text []byte, names ...string) []byte {
+	var kept bytes.Buffer
+	for line := range bytes.Lines(text) {
+		name := line
+		if end := bytes.IndexAny(line, "{ \t\r\n"); end >= 0 {
+			name = line[:end]
+		}
+		if slices.Contains(names, string(name)) {
+			kept.Write(line)
+		}
+	}
+	return kept.Bytes()
 }
 
 func parseSample(name, rest string) (Sample, error) {
