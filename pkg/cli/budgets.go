@@ -47,7 +47,8 @@ func NewCmdBudgets(streams genericiooptions.IOStreams) *cobra.Command {
 			timeline. What the budgets do against their author's likely intent is said with the fix.
 
 			Schedules are in UTC; with --timezone the times of a zone stand beside it. Without a
-			name every NodePool is told.
+			name every NodePool is told. For a node group of the Cluster Autoscaler, which has no
+			budgets, what bounds it instead is told.
 
 			Of the cluster the NodePools, their nodes and NodeClaims are read. A NodePool given with -f
 			stands in for the one of its name; without a cluster or bundle its budgets are told alone.`),

@@ -31,7 +31,10 @@ func newCmdExplainNodePool(o *ExplainNodePoolOptions) *cobra.Command {
 		Short:   "Explain what keeps a NodePool of Karpenter from shrinking",
 		Long: templates.LongDesc(`
 			Explain what keeps a NodePool of Karpenter from shrinking: its budgets, its limits, its
-			policy, and the blockers of its nodes, each with the node's name.`),
+			policy, and the blockers of its nodes, each with the node's name.
+
+			A node group of the Cluster Autoscaler can be named too, as its status names it: its
+			minimum, its pauses, and what holds its nodes.`),
 		Example: templates.Examples(`
 			# Why are there still seven nodes?
 			kubectl noderes explain nodepool default

@@ -66,6 +66,8 @@ func (c *collector) removal(ctx context.Context, want Request) {
 	if want.Removal == BudgetsOnly {
 		if served {
 			c.budgets(ctx, want.NodePools)
+		} else {
+			c.autoscaler(ctx) // without NodePools the question is of its node groups
 		}
 		return
 	}

@@ -75,11 +75,11 @@ func (n *nodeCase) readAutoscaled() *caCase {
 		return nil
 	}
 	n.noteAutoscaler()
-	n.gaps.Miss("cluster/pods.json", n.podsErr, "which other pods hold the node is not known", "collect pods (list) of all namespaces")
+	n.gaps.Miss("cluster/pods.json", n.ownPodsErr(), "which other pods hold the node is not known", "collect pods (list) of all namespaces")
 	n.gaps.Miss("cluster/poddisruptionbudgets.json", n.pdbsErr, "whether a PodDisruptionBudget holds the node, or frees it of a pod of kube-system, is not known", "collect poddisruptionbudgets (list) of all namespaces")
 	n.gaps.Miss("cluster/events.json", n.eventsErr, "whether the Cluster Autoscaler pauses after it added or failed to remove a node is not known", "collect events (list) of all namespaces")
 	if a.belongs != report.Proven {
-		n.gaps.Lack("the node group of node "+n.node.Name(), "no API object names it; only what the cloud provider wrote into the node can", "that the Cluster Autoscaler may remove the node is "+string(a.belongs), "compare with the node groups that the Cluster Autoscaler is given")
+		n.gaps.Lack("which node group a node is in", "no API object names it; only what the cloud provider wrote into the node can", "that the Cluster Autoscaler may remove it is "+string(a.belongs)+", and so is what follows from it", "compare with the node groups that the Cluster Autoscaler is given")
 	}
 	objects := a.objects()
 	for _, pod := range n.node.Pods {
@@ -145,17 +145,17 @@ func (a *caCase) belongByCount() bool {
 		inGroups += max(0, min(g.Health.Total, 1<<32))
 		full = full && a.perGroup[i] >= g.Health.Total
 	}
-	total := a.status.Health.Total
-	counts := report.Evidence{Source: autoscalerStatusSource, Field: "status.clusterWide.health.nodeCounts.registered.total", Value: fmt.Sprint(total),
-		Means: fmt.Sprintf("%d of them in its %s", inGroups, plural(len(a.status.Groups), "node group"))}
 	if full {
 		return false // other nodes fill every group
 	}
+	if len(a.status.Groups) == 1 {
+		a.group = &a.status.Groups[0]
+	}
+	total := a.status.Health.Total
+	counts := report.Evidence{Source: autoscalerStatusSource, Field: "status.clusterWide.health.nodeCounts.registered.total", Value: fmt.Sprint(total),
+		Means: fmt.Sprintf("%d of them in its %s", inGroups, plural(len(a.status.Groups), "node group"))}
 	if a.nodesErr == nil && total > 0 && inGroups == total && total == int64(len(a.karpenter.Nodes)) {
 		a.belongs, a.tie = report.Likely, counts
-		if len(a.status.Groups) == 1 {
-			a.group = &a.status.Groups[0]
-		}
 		return true
 	}
 	a.tie = counts

@@ -91,11 +91,15 @@ func (c *Cluster) autoscalerContainers() []controller {
 }
 
 // mostTies bounds how many pairs of a node and a group are compared.
-const mostTies = 1 << 18
+const mostTies = 1 << 22
+
+func (c *Cluster) tooManyTies(groups []autoscaler.Group) bool {
+	return len(groups)*len(c.karpenter.Nodes) > mostTies
+}
 
 func (c *Cluster) perGroup(s *autoscalerState) []int64 {
 	groups := s.status.Groups
-	if c.nodesErr != nil || len(groups)*len(c.karpenter.Nodes) > mostTies {
+	if c.nodesErr != nil || c.tooManyTies(groups) {
 		return nil
 	}
 	out := make([]int64, len(groups))

@@ -51,7 +51,7 @@ func group(name string, target, least int) string {
 
 func inGroup(name string) func(*corev1.Node, *karpenter.NodeClaim) {
 	return func(n *corev1.Node, _ *karpenter.NodeClaim) {
-		n.Spec.ProviderID = "azure:///scaleSets/" + name + "/machines/0"
+		n.Spec.ProviderID = "azure:///scaleSets/" + name + "/machines/" + n.Name
 	}
 }
 

@@ -16,7 +16,7 @@ func caMinSize(a *caCase) []report.Finding {
 	f := a.groupMinSize(*a.group)
 	f.Subject = a.subject()
 	f.Confidence = weaker(f.Confidence, a.belongs)
-	f.Summary = fmt.Sprintf("%s stays while its node group is at its minimum size: %s.", a.title(), groupText(*a.group))
+	f.Summary = fmt.Sprintf("%s stays while its node group is at its minimum size: %s.", a.kept(), groupText(*a.group))
 	f.Because = append(f.Because, a.tie)
 	return []report.Finding{f}
 }

@@ -15,8 +15,8 @@ import (
 // more (Cluster Autoscaler 1.36, core/scaledown/eligibility). A node group may
 // have a threshold of its own, which no API object shows.
 func caNotUnderutilized(a *caCase) []report.Finding {
-	if a.podsErr != nil {
-		a.gaps.Miss("cluster/pods.json", a.podsErr, "what the pods of the node request is not known in full, so not its utilization either", "list pods of all namespaces")
+	if err := a.ownPodsErr(); err != nil {
+		a.gaps.Miss("cluster/pods.json", err, "what the pods of the node request is not known in full, so not its utilization either", "list pods of all namespaces")
 		return nil
 	}
 	u, err := autoscaler.UtilizationOf(a.node.Node, a.node.Pods, a.settings, a.at)

@@ -20,19 +20,30 @@ func caScaleDownDisabled(a *caCase) []report.Finding {
 			Effect: "this blocker goes with the next scan; " + a.othersHold()}}
 		out = append(out, f)
 	}
-	if !a.settings.ScaleDownEnabled {
-		flag := a.setting(autoscaler.FlagScaleDownEnabled, "true", "whether it removes nodes at all")
-		out = append(out, report.NewFinding(report.CAScaleDownDisabled, a.belongs, report.Subject{Kind: "ClusterAutoscaler", Name: "cluster-autoscaler"},
-			"The Cluster Autoscaler removes no node of the cluster, "+a.title()+" like any other: it runs with --"+autoscaler.FlagScaleDownEnabled+"="+flag.Value+".", flag, a.tie))
+	if f, ok := a.scaleDownOff(); ok {
+		f.Confidence = weaker(f.Confidence, a.belongs)
+		f.Because = append(f.Because, a.tie)
+		out = append(out, f)
 	}
 	return out
+}
+
+// scaleDownOff: a flag keeps the autoscaler from removing any node.
+func (c *Cluster) scaleDownOff() (report.Finding, bool) {
+	s := c.autoscaler()
+	if s.settings.ScaleDownEnabled {
+		return report.Finding{}, false
+	}
+	flag := s.setting(autoscaler.FlagScaleDownEnabled, "true", "whether it removes nodes at all")
+	return report.NewFinding(report.CAScaleDownDisabled, report.Proven, report.Subject{Kind: "ClusterAutoscaler", Name: "cluster-autoscaler"},
+		"The Cluster Autoscaler removes no node of the cluster: it runs with --"+autoscaler.FlagScaleDownEnabled+"="+flag.Value+".", flag), true
 }
 
 // othersHold says how many pods hold the node.
 func (a *caCase) othersHold() string {
 	holding := a.heldBy(func(b autoscaler.Blocker) bool { return !b.Over })
 	switch {
-	case a.podsErr != nil:
+	case a.ownPodsErr() != nil:
 		return "whether pods hold the node is not known"
 	case len(holding) == 0:
 		return "no pod holds the node"

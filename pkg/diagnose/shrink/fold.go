@@ -69,6 +69,11 @@ func saidOfPools(codes []report.Code) bool {
 // for the node's name the first comes before any second, and no more than
 // mostAlike are told one by one.
 func (p *poolCase) fold(findings []report.Finding) []report.Finding {
+	return foldFor(p.subject(), findings)
+}
+
+// foldFor folds the findings of the nodes of a pool or a node group.
+func foldFor(owner report.Subject, findings []report.Finding) []report.Finding {
 	byCode := map[report.Code][]report.Finding{}
 	var codes []report.Code
 	for _, f := range findings {
@@ -90,7 +95,7 @@ func (p *poolCase) fold(findings []report.Finding) []report.Finding {
 			out = append(out, of...)
 			continue
 		}
-		out = append(append(out, of[:keep]...), p.folded(of[:keep], of[keep:]))
+		out = append(append(out, of[:keep]...), folded(owner, of[:keep], of[keep:]))
 	}
 	return out
 }
@@ -111,7 +116,7 @@ func distinctFirst(findings []report.Finding) (sorted []report.Finding, distinct
 	return append(first, again...), len(first)
 }
 
-func (p *poolCase) folded(told, rest []report.Finding) report.Finding {
+func folded(owner report.Subject, told, rest []report.Finding) report.Finding {
 	var names []string
 	confidence := report.Proven
 	for _, f := range rest {
@@ -122,8 +127,8 @@ func (p *poolCase) folded(told, rest []report.Finding) report.Finding {
 	}
 	slices.Sort(names)
 	entry, _ := report.Lookup(rest[0].Code)
-	f := report.NewFinding(rest[0].Code, confidence, p.subject(),
-		fmt.Sprintf("The same is found of %s of NodePool %s beside the %d told of one by one (%s): %s.", plural(len(rest), "other subject"), p.pool.Name, len(told), entry.Title, some(names)))
+	f := report.NewFinding(rest[0].Code, confidence, owner,
+		fmt.Sprintf("The same is found of %s of %s %s beside the %d told of one by one (%s): %s.", plural(len(rest), "other subject"), owner.Kind, owner.Name, len(told), entry.Title, some(names)))
 	f.Because = ofSome(rest)
 	f.Remedies = []report.Remedy{{Summary: "Ask for one of them to see what holds it and what would lift it.", Command: "kubectl noderes explain node " + shellWord(names[0])}}
 	return f

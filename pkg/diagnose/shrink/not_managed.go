@@ -1,7 +1,9 @@
 package shrink
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +24,21 @@ func (n *nodeCase) neither() bool {
 		return false
 	}
 	_, deployments := n.snap.Deployments()
-	return n.claimsErr == nil || n.poolsErr == nil || deployments == nil || n.autoscaler().runs()
+	return n.claimsErr == nil || n.poolsErr == nil || n.unserved() || deployments == nil || n.autoscaler().runs()
+}
+
+// unserved: the API server was asked and serves no NodePools.
+func (c *Cluster) unserved() bool {
+	return errors.Is(c.poolsErr, fs.ErrNotExist) && c.snap.Partial("cluster/nodepools.karpenter.sh.json") != nil
+}
+
+// ownPodsErr says why the node's pods are not all known; those of other nodes
+// do not matter.
+func (n *nodeCase) ownPodsErr() error {
+	if _, err := n.snap.Pods(); err != nil {
+		return err
+	}
+	return n.snap.Partial("nodes/" + n.node.Name() + "/pods.json")
 }
 
 // notManaged: neither Karpenter nor the Cluster Autoscaler has the node, so that
@@ -37,14 +53,17 @@ func notManaged(n *nodeCase) []report.Finding {
 	because := []report.Evidence{label}
 	if n.claimsErr == nil {
 		because = append(because, report.Evidence{Source: "api:nodeclaims.karpenter.sh", Field: "items", Value: fmt.Sprint(n.claims()), Means: "NodeClaims, none of them with the node's provider ID"})
+	} else if n.unserved() {
+		because = append(because, report.Evidence{Source: "api:nodepools.karpenter.sh", Field: "items", Value: "NotFound", Means: "the API server serves no NodePools: Karpenter is not installed"})
 	} else {
 		n.gaps.Miss("cluster/nodeclaims.karpenter.sh.json", n.claimsErr, "that the node is not Karpenter's follows from its labels alone", "collect nodeclaims.karpenter.sh (list)")
 	}
 	s := n.autoscaler()
+	removed := "is"
 	by := "nothing ties it to Karpenter, and nothing shows a Cluster Autoscaler"
 	switch a := n.autoscaled(); {
 	case a != nil:
-		confidence = report.Possible
+		confidence, removed = report.Possible, "may be"
 		by = "nothing ties it to Karpenter, nor to one of the Cluster Autoscaler's node groups, though it may be in one"
 		because = append(because, a.tie)
 	case s.statusErr == nil:
@@ -54,14 +73,14 @@ func notManaged(n *nodeCase) []report.Finding {
 		n.noteStatus("that no Cluster Autoscaler has the node follows from its controller's absence alone; one may run outside of the cluster")
 	}
 	f := report.NewFinding(report.NotManaged, confidence, n.subject(), "", because...)
-	if n.podsErr != nil {
-		n.gaps.Miss("cluster/pods.json", n.podsErr, "what draining the node would do to its pods is not known", "list pods of all namespaces")
-		f.Summary = fmt.Sprintf("%s is removed by nobody but a person: %s.", n.title(), by)
+	if err := n.ownPodsErr(); err != nil {
+		n.gaps.Miss("cluster/pods.json", err, "what draining the node would do to its pods is not known", "list pods of all namespaces")
+		f.Summary = fmt.Sprintf("%s %s removed by nobody but a person: %s.", n.title(), removed, by)
 		return []report.Finding{f}
 	}
 	n.gaps.Miss("cluster/poddisruptionbudgets.json", n.pdbsErr, "whether a PodDisruptionBudget refuses evictions from the node is not known", "collect poddisruptionbudgets (list) of all namespaces")
 	plan := n.drainPlan()
-	f.Summary = fmt.Sprintf("%s is removed by nobody but a person: %s; draining it would evict %s%s.", n.title(), by, plural(len(plan.Evicted), "pod"), n.heldText(plan))
+	f.Summary = fmt.Sprintf("%s %s removed by nobody but a person: %s; draining it would evict %s%s.", n.title(), removed, by, plural(len(plan.Evicted), "pod"), n.heldText(plan))
 	f.Because = append(f.Because, drainEvidence(plan)...)
 	f.Arithmetic = fmt.Sprintf("%s = %d evicted + %d of DaemonSets + %d static", plural(len(n.node.Pods), "pod"), len(plan.Evicted), len(plan.KeptDaemonSet), len(plan.KeptStatic))
 	f.Remedies = []report.Remedy{{Summary: "Empty the node by hand.", Command: plan.Command(shellWord(n.node.Name())), Effect: n.drainEffect(plan), Caution: drainLosses(plan)}}

@@ -78,8 +78,11 @@ var (
 	ErrNotStatus = errors.New("it is no status of the Cluster Autoscaler")
 )
 
-// maxStatus is above what a ConfigMap can hold.
-const maxStatus = 2 << 20
+// maxStatus is above what a ConfigMap can hold, maxGroups above what it can tell of.
+const (
+	maxStatus = 2 << 20
+	maxGroups = 5000
+)
 
 // ParseStatus reads the text of the key status, or a whole ConfigMap with it. Fields that it does not know are passed over.
 //
@@ -109,6 +112,9 @@ func ParseStatus(text []byte) (Status, error) {
 	}
 	if w.AutoscalerStatus == "" && w.ClusterWide.Health.Status == "" && len(w.NodeGroups) == 0 {
 		return Status{}, ErrNotStatus
+	}
+	if len(w.NodeGroups) > maxGroups {
+		return Status{}, fmt.Errorf("%w: it has %d node groups", ErrNotStatus, len(w.NodeGroups))
 	}
 	s := Status{Time: instant(w.Time), Running: w.AutoscalerStatus, Message: w.Message, Health: w.ClusterWide.Health.health(),
 		ScaleUp: w.ClusterWide.ScaleUp.condition(), ScaleDown: w.ClusterWide.ScaleDown.condition()}

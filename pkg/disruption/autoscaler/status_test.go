@@ -72,6 +72,9 @@ func TestParseStatusRefuses(t *testing.T) {
 			t.Errorf("%q: %v, want %v", text, err, want)
 		}
 	}
+	if _, err := ParseStatus([]byte("nodeGroups: [" + strings.Repeat("{name: x},", maxGroups+1) + "]")); !errors.Is(err, ErrNotStatus) {
+		t.Errorf("more groups than can be: %v", err)
+	}
 	if _, err := ParseStatus(make([]byte, maxStatus+1)); err == nil {
 		t.Error("a text larger than any ConfigMap is read")
 	}
