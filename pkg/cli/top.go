@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 	"github.com/noderes/kubectl-noderes/pkg/render"
 	"github.com/noderes/kubectl-noderes/pkg/report"
@@ -22,21 +23,34 @@ type topOptions struct {
 	sourceOptions
 	outputOptions
 	noHeaders bool
+	watch     watchOptions
 	genericiooptions.IOStreams
 }
 
 // NewCmdTop compares pods or nodes: `top pods`, `top nodes`.
 func NewCmdTop(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &topOptions{IOStreams: streams}
+	o.cluster = &clusterOptions{}
 	cmd := &cobra.Command{
 		Use:   "top (pods | nodes)",
 		Short: "Compare pods or nodes by throttling, waiting, memory and kills",
 		Long: templates.LongDesc(`
 			Compare pods or nodes by what is held back, waits, is full or was killed.
 
+			Of a cluster its kubelets are asked, which need the right to get nodes/proxy: see
+			docs/rbac.md. They read their counters every 10 to 15 seconds, and rates need two
+			readings. Without --watch there is one: CPU is then the kubelet's own average, marked
+			(kubelet), and THROTTLED counts since the container was made, marked (lifetime).
+
 			A value that is not known is ?, and -o json names what could not be read and why. Where
 			there is no limit to be a share of stands -.`),
 		Example: templates.Examples(`
+			# What is throttled now, in the namespace of the context
+			kubectl noderes top pods --watch
+
+			# Two readings, of the second the rates, for a script
+			kubectl noderes top nodes --watch --count 2 -o json
+
 			# The pods of a recorded node, embedded in the plugin
 			kubectl noderes top pods --from demo
 
@@ -51,6 +65,8 @@ func NewCmdTop(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	o.addFromFlag(cmd)
+	o.cluster.addConnectionFlags(cmd)
+	o.watch.addFlags(cmd)
 	o.addFormatFlags(cmd)
 	cmd.PersistentFlags().BoolVar(&o.noHeaders, "no-headers", false, "Text without the line of headers")
 	cmd.AddCommand(newCmdTopPods(NewTopPodsOptions(o)), newCmdTopNodes(NewTopNodesOptions(o)))
@@ -59,6 +75,9 @@ func NewCmdTop(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *topOptions) validate() error {
 	if err := o.outputOptions.validate(); err != nil {
+		return err
+	}
+	if err := o.watch.validate(o.from); err != nil {
 		return err
 	}
 	return o.sourceOptions.validate()
@@ -77,9 +96,19 @@ func validateColumn(sortBy string, columns []string) error {
 	return nil
 }
 
-// top shows one table. Names that were not found do not keep the others from
-// being shown.
-func (o *topOptions) top(ctx context.Context, of diagnose.TopOptions, table func(*snapshot.Snapshot, diagnose.TopOptions) (report.Top, error)) error {
+// a question is what one table answers: how it is made of a snapshot, and what is
+// read of a cluster for it.
+type question struct {
+	of    diagnose.TopOptions
+	table func(*snapshot.Snapshot, diagnose.TopOptions) (report.Top, error)
+	want  collect.TopRequest
+}
+
+// top shows one table of a bundle, or of a cluster again and again.
+func (o *topOptions) top(ctx context.Context, q question) error {
+	if o.from == "" {
+		return o.live(ctx, q)
+	}
 	s, err := o.open()
 	if err != nil {
 		return err
@@ -87,7 +116,13 @@ func (o *topOptions) top(ctx context.Context, of diagnose.TopOptions, table func
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	top, err := table(s, of)
+	return o.show(s, q)
+}
+
+// show shows one table. Names that were not found do not keep the others from
+// being shown.
+func (o *topOptions) show(s *snapshot.Snapshot, q question) error {
+	top, err := q.table(s, q.of)
 	rows := len(top.Pods) + len(top.Nodes)
 	if err != nil && rows == 0 {
 		return err

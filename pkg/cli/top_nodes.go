@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 )
 
@@ -75,5 +76,9 @@ func (o *TopNodesOptions) Validate() error {
 
 // Run shows the table.
 func (o *TopNodesOptions) Run(ctx context.Context) error {
-	return o.top(ctx, diagnose.TopOptions{Names: o.names, SortBy: o.sortBy}, diagnose.TopNodes)
+	return o.top(ctx, question{
+		of:    diagnose.TopOptions{Names: o.names, SortBy: o.sortBy},
+		table: diagnose.TopNodes,
+		want:  collect.TopRequest{OfNodes: true, Names: o.names},
+	})
 }

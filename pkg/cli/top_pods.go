@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose"
 )
 
@@ -33,8 +35,9 @@ func newCmdTopPods(o *TopPodsOptions) *cobra.Command {
 		Aliases: []string{"pod", "po"},
 		Short:   "Compare pods, or their containers",
 		Long: templates.LongDesc(`
-			Compare the pods that are on nodes: those of all namespaces, unless one is named. Pods
-			that have ended are shown by name only.
+			Compare the pods that are on nodes. Of a bundle those of all namespaces are shown, unless
+			one is named; of a cluster those of the context's namespace, or with -A or --node of all.
+			Pods that have ended are shown by name only.
 
 			CPU is the average of the sample, in CPUs, and LIMIT the one in force. THROTTLED is the
 			share of its periods that a quota cut short, at the level where it was largest: (pod)
@@ -69,7 +72,7 @@ func newCmdTopPods(o *TopPodsOptions) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	addNamespaceFlag(cmd, &o.namespaceFlag)
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "All namespaces, whatever --namespace says; so it is without --namespace too")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Pods of all namespaces; of a bundle, and with --node, that is so without --namespace too")
 	flags.StringVar(&o.node, "node", "", "Only pods of this node")
 	flags.BoolVar(&o.containers, "containers", false, "A row for each container")
 	addSortFlag(cmd, &o.sortBy, diagnose.TopPodColumns())
@@ -93,10 +96,25 @@ func (o *TopPodsOptions) Validate() error {
 	if err := validateColumn(o.sortBy, diagnose.TopPodColumns()); err != nil {
 		return err
 	}
+	if o.from == "" && o.allNamespaces && len(o.names) > 0 {
+		return errors.New("a resource cannot be retrieved by name across all namespaces")
+	}
 	return o.topOptions.validate()
 }
 
 // Run shows the table.
 func (o *TopPodsOptions) Run(ctx context.Context) error {
-	return o.top(ctx, diagnose.TopOptions{Names: o.names, Namespace: o.namespace, Node: o.node, Containers: o.containers, SortBy: o.sortBy}, diagnose.TopPods)
+	// A node is asked about with all that is on it.
+	if o.from == "" && !o.allNamespaces && (o.node == "" || o.namespaceFlag != "" || len(o.names) > 0) {
+		namespace, err := o.cluster.namespace(o.namespaceFlag)
+		if err != nil {
+			return err
+		}
+		o.namespace = namespace
+	}
+	return o.top(ctx, question{
+		of:    diagnose.TopOptions{Names: o.names, Namespace: o.namespace, Node: o.node, Containers: o.containers, SortBy: o.sortBy},
+		table: diagnose.TopPods,
+		want:  collect.TopRequest{Namespace: o.namespace, Node: o.node, Names: o.names},
+	})
 }

@@ -24,6 +24,8 @@ type TopOptions struct {
 	Namespace, Node string
 	// Containers makes a row of each container of a pod.
 	Containers bool
+	// Usage is what ReadUsage told of the snapshot; nil reads the snapshot alone.
+	Usage Usage
 	// SortBy is one of TopPodColumns or TopNodeColumns; "" is the first.
 	SortBy string
 }

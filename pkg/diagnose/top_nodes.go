@@ -33,7 +33,7 @@ var topNodeColumns = []column[report.TopNode]{
 // TopNodeColumns are the columns that TopNodes can sort by, the default first.
 func TopNodeColumns() []string { return columnNames(topNodeColumns) }
 
-// TopNodes compares nodes. Of the options Names and SortBy count. Errors are
+// TopNodes compares nodes. Of the options Names, Usage and SortBy count. Errors are
 // those of TopPods.
 func TopNodes(s *snapshot.Snapshot, o TopOptions) (report.Top, error) {
 	top := newTop(s)
@@ -43,9 +43,9 @@ func TopNodes(s *snapshot.Snapshot, o TopOptions) (report.Top, error) {
 	var cases []*nodeCase
 	for _, name := range known {
 		if wanted.take(name) {
-			n := newNodeCase(s, name, s.Manifest().CapturedAt)
-			cases = append(cases, n)
-			top.Nodes = append(top.Nodes, n.topNode())
+			n := newTopNode(s, name, o.Usage)
+			cases = append(cases, n.nodeCase)
+			top.Nodes = append(top.Nodes, n.row())
 		}
 	}
 	var err error
@@ -57,9 +57,16 @@ func TopNodes(s *snapshot.Snapshot, o TopOptions) (report.Top, error) {
 	return top, wanted.missing("nodes", "", known)
 }
 
-func (n *nodeCase) topNode() report.TopNode {
+func (n *topNode) row() report.TopNode {
 	r := report.TopNode{Name: n.name, SampleSeconds: n.sampleSeconds(), CPU: n.topNodeCPU(), Memory: n.topNodeMemory()}
-	r.Pressure = report.TopPressure{CPU: n.nodePressure("cpu"), Memory: n.nodePressure("memory"), IO: n.nodePressure("io")}
+	if n.treeErr != nil {
+		n.use.fillNode(&r, n.nodeCase)
+	}
+	for i, waiting := range []**report.TopWaiting{&r.Pressure.CPU, &r.Pressure.Memory, &r.Pressure.IO} {
+		if *waiting == nil {
+			*waiting = n.nodePressure([]string{"cpu", "memory", "io"}[i])
+		}
+	}
 	if g, ok := n.kubepods(); ok {
 		r.OOMKills = n.groupEvents(g).killed()
 	}

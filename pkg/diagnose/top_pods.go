@@ -85,7 +85,7 @@ func TopPods(s *snapshot.Snapshot, o TopOptions) (report.Top, error) {
 		}
 		n := nodes[pod.Spec.NodeName]
 		if n == nil {
-			n = &topNode{nodeCase: newNodeCase(s, pod.Spec.NodeName, s.Manifest().CapturedAt), above: map[string][]*cpuLevel{}}
+			n = newTopNode(s, pod.Spec.NodeName, o.Usage)
 			nodes[n.name] = n
 			order = append(order, n.nodeCase)
 		}
@@ -94,9 +94,9 @@ func TopPods(s *snapshot.Snapshot, o TopOptions) (report.Top, error) {
 			continue
 		}
 		if o.Containers {
-			top.Pods = append(top.Pods, c.topContainers()...)
+			top.Pods = append(top.Pods, n.topContainers(c)...)
 		} else {
-			top.Pods = append(top.Pods, c.topPod())
+			top.Pods = append(top.Pods, n.topPod(c))
 		}
 	}
 	if top.SortBy, err = sortRows(top.Pods, topPodColumns, o.SortBy, byPodName); err != nil {
@@ -123,6 +123,16 @@ func byPodName(a, b *report.TopPod) int {
 type topNode struct {
 	*nodeCase
 	above map[string][]*cpuLevel // by the path of the lowest
+	// use stands in for cgroups that were not read.
+	use kubeletUse
+}
+
+func newTopNode(s *snapshot.Snapshot, name string, known Usage) *topNode {
+	n := &topNode{nodeCase: newNodeCase(s, name, s.Manifest().CapturedAt), above: map[string][]*cpuLevel{}}
+	if n.treeErr != nil {
+		n.use = n.readUse(known)
+	}
+	return n
 }
 
 // pod is the case of one of its pods. What is above the pods is read once.
@@ -157,10 +167,11 @@ func (c *podCase) topRow(container string) report.TopPod {
 }
 
 // topPod is the row of the pod: its cgroup, and of its containers what is worst.
-func (c *podCase) topPod() report.TopPod {
+func (n *topNode) topPod(c *podCase) report.TopPod {
 	r := c.topRow("")
 	r.CPUs = c.topCPUs(c.containers())
 	if c.groupsErr != nil {
+		n.use.fill(&r, c, "")
 		return r
 	}
 	r.CPU = c.topCPU(c.shared()[0])
@@ -180,7 +191,7 @@ func (c *podCase) topPod() report.TopPod {
 }
 
 // topContainers are the rows of the containers that have not finished for good.
-func (c *podCase) topContainers() []report.TopPod {
+func (n *topNode) topContainers(c *podCase) []report.TopPod {
 	pod := memoryGroup{}
 	if c.groupsErr == nil {
 		pod = c.memoryGroup(c.groups.Pod, "", "", groupEvents{})
@@ -198,6 +209,8 @@ func (c *podCase) topContainers() []report.TopPod {
 			r.CPU.Throttled = c.throttledMost(stands)
 			own := c.memoryGroup(stands.own().group, "", k.Name, groupEvents{})
 			r.Memory = c.topMemory(own, []memoryGroup{own, pod})
+		} else if c.groupsErr != nil {
+			n.use.fill(&r, c, k.Name)
 		}
 		out = append(out, r)
 	}

@@ -7,14 +7,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// maxMillis is the year 9999, the last that RFC 3339 can write.
+const maxMillis = 253402300800000
 
 // Sample is one line of the Prometheus text format.
 type Sample struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
-	Text   string // of the value, as written
+	Text   string    // of the value, as written
+	At     time.Time // zero where the line has none
 }
 
 // mostSamples bounds what is read of one answer.
@@ -81,6 +86,11 @@ func parseSample(name, rest string) (Sample, error) {
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
 		return Sample{}, fmt.Errorf("%s has no value", name)
+	}
+	if len(fields) > 1 {
+		if ms, err := strconv.ParseInt(fields[1], 10, 64); err == nil && ms > 0 && ms < maxMillis {
+			s.At = time.UnixMilli(ms).UTC()
+		}
 	}
 	value, err := strconv.ParseFloat(fields[0], 64)
 	if err != nil {

@@ -49,9 +49,9 @@ func topPods(rows []report.TopPod) table {
 		if containers {
 			cells = append(cells, topName(r.Container))
 		}
-		t.add(append(cells, orNone(strings.TrimSpace(Escape(r.Node))), cpus(r.CPU.Used), cpuLimit(r.CPU.Quota, r.CPU.Period),
+		t.add(append(cells, orNone(strings.TrimSpace(Escape(r.Node))), cpusOver(r.CPU.Used, r.CPU.Over), cpuLimit(r.CPU.Quota, r.CPU.Period),
 			throttled(r.CPU.Throttled), waiting(r.CPU.Waiting), size(r.Memory.Current), percent(r.Memory.Share, unlimited(r.Memory.Max)),
-			nonReclaimable(r.Memory.NonReclaimable), count(r.OOMKills), optional(r.CPUs, ownCPUs))...)
+			nonReclaimable(r.Memory.NonReclaimable), marked(count(r.OOMKills), r.OOMKillsAtLeast), optional(r.CPUs, ownCPUs))...)
 	}
 	return t
 }
@@ -61,7 +61,7 @@ func topNodes(rows []report.TopNode) table {
 		{head: "PSI-IO", figure: true}, {head: "MEMORY", figure: true}, {head: "AVAILABLE", figure: true}, {head: "OOM-KILLS", figure: true},
 		{head: "PODS", figure: true}, {head: "CPUS"}, {head: "SHARED-CPUS"}}}
 	for _, r := range rows {
-		t.add(topName(r.Name), pair(cpus(r.CPU.Used), count(r.CPU.Online)), waiting(r.Pressure.CPU), waiting(r.Pressure.Memory), waiting(r.Pressure.IO),
+		t.add(topName(r.Name), pair(cpusOver(r.CPU.Used, r.CPU.Over), count(r.CPU.Online)), waiting(r.Pressure.CPU), waiting(r.Pressure.Memory), waiting(r.Pressure.IO),
 			size(r.Memory.WorkingSet), size(r.Memory.Available), count(r.OOMKills), count(r.Pods), cpuList(r.Exclusive), cpuList(r.Shared))
 	}
 	return t
@@ -79,6 +79,14 @@ func cpus(v *float64) string {
 		}
 		return decimal(n, 3)
 	})
+}
+
+// cpusOver is cpus with what it is an average of, if not of the sample.
+func cpusOver(v *float64, over report.Window) string {
+	if v == nil {
+		return absent
+	}
+	return marked(cpus(v), false, string(over))
 }
 
 // cpuLimit writes cpu.max as CPUs.

@@ -36,6 +36,8 @@ type TopPod struct {
 	// OOMKills are processes of the pod that were killed for memory since its
 	// cgroup was made, which outlives its containers: in a container's row too.
 	OOMKills *uint64 `json:"oomKills,omitempty"`
+	// OOMKillsAtLeast says that kills before the kubelet's start are not counted.
+	OOMKillsAtLeast bool `json:"oomKillsAtLeast,omitempty"`
 	// CPUs are those that the CPU Manager has given away to the row.
 	CPUs *TopCPUSet `json:"cpus,omitempty"`
 }
@@ -43,7 +45,9 @@ type TopPod struct {
 // TopCPU is the CPU time of a pod's or a container's cgroup. Quota and Period
 // are those of its own cpu.max, in microseconds.
 type TopCPU struct {
-	Used      *float64      `json:"used,omitempty"` // CPUs, on average of the sample
+	Used *float64 `json:"used,omitempty"` // CPUs, on average of the sample
+	// Over is what Used is an average of, if not of the sample.
+	Over      Window        `json:"over,omitempty"`
 	Quota     *Limit        `json:"quota,omitempty"`
 	Period    *uint64       `json:"period,omitempty"`
 	Throttled *TopThrottled `json:"throttled,omitempty"`
@@ -86,6 +90,7 @@ const (
 	OverSample   Window = "sample"   // between the two samples
 	OverLifetime Window = "lifetime" // since the cgroup was made
 	OverAvg10    Window = "avg10"    // the kernel's average of the last 10 seconds
+	OverKubelet  Window = "kubelet"  // between the kubelet's own last readings, 10 to 15 seconds
 )
 
 // TopMemory is the memory of a pod's or a container's cgroup, in bytes. Max is
@@ -142,9 +147,11 @@ type TopNode struct {
 // TopNodeCPU is the CPU time of a node: CPUs used on average of the sample, of
 // how many that are online.
 type TopNodeCPU struct {
-	Used   *float64 `json:"used,omitempty"`
-	Online *int     `json:"online,omitempty"`
-	Source string   `json:"source,omitempty"`
+	Used *float64 `json:"used,omitempty"`
+	// Over is what Used is an average of, if not of the sample.
+	Over   Window `json:"over,omitempty"`
+	Online *int   `json:"online,omitempty"`
+	Source string `json:"source,omitempty"`
 }
 
 // TopPressure is how much of the time some task of the node waited.

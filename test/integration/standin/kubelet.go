@@ -32,13 +32,12 @@ const (
 // A Kubelet answers with what was recorded on one node. The pods have other UIDs in the cluster than on record; every
 // answer has the cluster's.
 type Kubelet struct {
+	mu      sync.Mutex
 	answers map[string]answer
-
-	mu     sync.Mutex
-	asked  map[string]int
-	delay  time.Duration
-	status map[string]int
-	fault  *fault
+	asked   map[string]int
+	delay   time.Duration
+	status  map[string]int
+	fault   *fault
 
 	machine *Machine // nil: runs no commands
 }
@@ -81,8 +80,8 @@ func (k *Kubelet) Run(m *Machine) { k.machine = m }
 
 // ServeHTTP answers GET, and runs commands.
 func (k *Kubelet) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	a, known := k.answers[req.URL.Path]
 	k.mu.Lock()
+	a, known := k.answers[req.URL.Path]
 	k.asked[req.URL.Path]++
 	delay, status := k.delay, k.status[req.URL.Path]
 	k.mu.Unlock()
@@ -104,6 +103,19 @@ func (k *Kubelet) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", a.contentType)
 		_, _ = w.Write(a.body)
 	}
+}
+
+// Answer replaces the answer to a path, if it is not nil, and returns the one before.
+func (k *Kubelet) Answer(path string, body []byte) (before []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a := k.answers[path]
+	before = a.body
+	if body != nil {
+		a.body = body
+		k.answers[path] = a
+	}
+	return before
 }
 
 // Delay makes every later answer wait.
