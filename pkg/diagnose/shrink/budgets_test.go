@@ -186,6 +186,7 @@ func TestNodeBudgets(t *testing.T) {
 		{"a DaemonSet does not count", zeroFor(karpenter.Empty).node("a", "x").pod("x", "d", daemon), "for Empty until"},
 		{"a node with pods", zeroFor(karpenter.Underutilized, karpenter.Empty).node("a", "x").pod("x", "p"), "for Underutilized until"},
 		{"a drifted node", zeroFor(karpenter.Drifted).node("a", "x", drifted).pod("x", "p"), "for Drifted until"},
+		{"a node that goes already", zeroFor(karpenter.Empty).node("a", "x", chosen), ""},
 		{"a node of nobody", zeroFor().node("", "x"), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

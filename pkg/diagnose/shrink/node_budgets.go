@@ -9,9 +9,9 @@ import (
 )
 
 // nodeBudgets are the budgets of the node's pool, for the reasons for which
-// this node could go.
+// this node could go; none count for one that goes already.
 func nodeBudgets(n *nodeCase) []report.Finding {
-	if n.pool == nil || !n.node.Managed() {
+	if n.pool == nil || !n.node.Managed() || n.going() {
 		return nil
 	}
 	wanted := n.reasons()
