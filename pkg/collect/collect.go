@@ -280,7 +280,11 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 		})
 	}
 	part.Wait()
-	if !c.nodeFiles(ctx, name, object, configz, silent) && silent == nil {
+	switch {
+	case c.nodeFiles(ctx, name, object, configz, silent):
+	case silent != nil:
+		c.gap("nodes/"+name+"/metrics-cadvisor.txt", silent, "get nodes/proxy")
+	default:
 		_, _ = c.kubelet(ctx, name, "metrics-cadvisor.txt", "metrics/cadvisor", func(data []byte) ([]byte, error) {
 			return promtext.Keep(data, cadvisor.Series...), nil
 		})

@@ -198,7 +198,7 @@ func (c *cluster) client(user string, groups ...string) (kubernetes.Interface, e
 func (c *cluster) noderes(t *testing.T, kubeconfig string, args ...string) (stdout, stderr []byte, err error) {
 	t.Helper()
 	if kubeconfig != "" && !slices.ContainsFunc(args, func(arg string) bool {
-		return strings.HasPrefix(arg, "--access") || arg == "cleanup" || arg == "budgets"
+		return strings.HasPrefix(arg, "--access") || arg == "cleanup" || arg == "budgets" || arg == "top"
 	}) {
 		args = append(slices.Clone(args), "--access=api")
 	}
