@@ -21,7 +21,7 @@ CLI := github.com/noderes/kubectl-noderes/pkg/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).commit=$(COMMIT) -X $(CLI).date=$(DATE)
 
 .DEFAULT_GOAL := build
-.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter conformance-karpenter-build bench-karpenter integration integration-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew krew-test clean
+.PHONY: demo build test conformance conformance-build conformance-all conformance-karpenter conformance-karpenter-build bench-karpenter integration integration-build integration-karpenter integration-karpenter-build lint fmt vet staticcheck bench fuzz update-golden generate dist krew krew-test clean
 
 ## demo: build, then explain three pods of a recorded node
 demo: build
@@ -71,6 +71,13 @@ integration: integration-build
 ## integration-build: that control plane, into a folder of the user's cache; the first build takes long
 integration-build:
 	cd test/integration && $(GO) run .
+
+## integration-karpenter: the same with Karpenter 1.14 and its kwok provider: what the plugin says of nodes, and what Karpenter then does
+integration-karpenter: integration-karpenter-build
+	cd test/integration && $(GO) test -count=1 -timeout 10m -v ./karpenter
+
+integration-karpenter-build:
+	cd test/integration && $(GO) run . -karpenter
 
 ## lint: gofmt, go vet, staticcheck
 lint: fmt vet staticcheck

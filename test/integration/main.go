@@ -1,5 +1,5 @@
-// Command integration builds what the tests of this module run: etcd, Kubernetes' control plane and kwok, each from Go modules, into
-// a folder of the user's cache that is named after their versions. The first build takes long, so it has a limit of its own; what
+// Command integration builds what the tests of this module run: etcd, Kubernetes' control plane and kwok, with -karpenter Karpenter
+// too, each from Go modules, into a folder of the user's cache that is named after their versions. The first build takes long, so it has a limit of its own; what
 // a build that was cut off has compiled, the next one need not.
 package main
 
@@ -18,7 +18,12 @@ import (
 
 func main() {
 	limit := flag.Duration("timeout", 20*time.Minute, "how long the build may take")
+	karpenter := flag.Bool("karpenter", false, "build Karpenter too")
 	flag.Parse()
+	var more []string
+	if *karpenter {
+		more = append(more, plane.Karpenter)
+	}
 	// Ended from outside it removes what it had begun.
 	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -27,7 +32,7 @@ func main() {
 	start := time.Now()
 	err := plane.Build(ctx, "binaries", func(what string) {
 		fmt.Printf("%s, %d s\n", what, int(time.Since(start).Seconds()))
-	})
+	}, more...)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		fmt.Printf("SKIPPED: the control plane is not built within %s\n", *limit)

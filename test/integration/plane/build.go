@@ -13,10 +13,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // kubernetesVersion is the version of binaries/kubernetes/go.mod: without it the API server would call itself v0.0.0.
 const kubernetesVersion = "v1.37.2"
+
+// karpenterVersion is the version of binaries/karpenter/go.mod: Karpenter is told its own by the linker.
+const karpenterVersion = "1.14.1"
+
+// Karpenter is the name of the program that is built only for those who ask for it.
+const Karpenter = "karpenter"
 
 // A source is a nested module that pins the programs it builds.
 type source struct {
@@ -36,6 +43,12 @@ var sources = []source{
 			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37",
 	},
 	{"kwok", []string{"sigs.k8s.io/kwok/cmd/kwok"}, []string{"kwok"}, "-s -w"},
+	{Karpenter, []string{"."}, []string{Karpenter}, "-s -w -X sigs.k8s.io/karpenter/pkg/operator.Version=" + karpenterVersion},
+}
+
+// wanted are the sources of a control plane, and of the programs beyond it that are named.
+func wanted(more []string) []source {
+	return slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.module == Karpenter && !slices.Contains(more, Karpenter) })
 }
 
 // Programs maps the name of a program to its path.
@@ -44,10 +57,10 @@ type Programs map[string]string
 // ErrNotBuilt is what Find says of programs that Build has not made yet.
 var ErrNotBuilt = errors.New("the control plane is not built")
 
-// Find looks the programs of the nested modules below binaries up in the cache.
-func Find(binaries string) (Programs, error) {
+// Find looks the programs of the nested modules below binaries up in the cache: those of a control plane, and more that are named.
+func Find(binaries string, more ...string) (Programs, error) {
 	found := Programs{}
-	for _, s := range sources {
+	for _, s := range wanted(more) {
 		dir, err := s.cached(binaries)
 		if err != nil {
 			return nil, err
@@ -64,9 +77,10 @@ func Find(binaries string) (Programs, error) {
 	return found, nil
 }
 
-// Build makes what the cache lacks. It tells log what it begins; what is built when ctx ends stays in Go's build cache.
-func Build(ctx context.Context, binaries string, log func(string)) error {
-	for _, s := range sources {
+// Build makes what the cache lacks of what Find looks for. It tells log what it begins; what is built when ctx ends stays in Go's
+// build cache.
+func Build(ctx context.Context, binaries string, log func(string), more ...string) error {
+	for _, s := range wanted(more) {
 		dir, err := s.cached(binaries)
 		if err != nil {
 			return err

@@ -62,7 +62,7 @@ func StartStill(ctx context.Context, programs Programs) (p *Plane, err error) {
 	if p.nodes, err = newNodes(p.path("nodes"), p.ca); err != nil {
 		return p, err
 	}
-	for _, name := range []string{"etcd", "peer", "api", "scheduler", "controllers", "kwok"} {
+	for _, name := range []string{"etcd", "peer", "api", "scheduler", "controllers", "kwok", "karpenter", "karpenter-probes"} {
 		if p.ports[name], err = freePort(); err != nil {
 			return p, err
 		}
@@ -138,7 +138,7 @@ func (p *Plane) KillAPI() { p.api.Kill() }
 
 // StartAPI starts the API server after KillAPI, and returns when it is ready.
 func (p *Plane) StartAPI(ctx context.Context) error {
-	api, err := start(p.dir, "kube-apiserver", p.programs["kube-apiserver"], p.apiArgs...)
+	api, err := start(p.dir, "kube-apiserver", nil, p.programs["kube-apiserver"], p.apiArgs...)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,11 @@ func (p *Plane) credentials() error {
 }
 
 func (p *Plane) launch(name string, args ...string) (*Process, error) {
-	process, err := start(p.dir, name, p.programs[name], args...)
+	return p.launchWith(nil, name, args...)
+}
+
+func (p *Plane) launchWith(env []string, name string, args ...string) (*Process, error) {
+	process, err := start(p.dir, name, env, p.programs[name], args...)
 	if err == nil {
 		p.processes = append(p.processes, process)
 	}

@@ -22,8 +22,8 @@ type Process struct {
 	err  error // how it ended; to be read when done is closed
 }
 
-// start runs program with its output in name.log below dir.
-func start(dir, name, program string, args ...string) (*Process, error) {
+// start runs program with its output in name.log below dir, and more of an environment.
+func start(dir, name string, env []string, program string, args ...string) (*Process, error) {
 	p := &Process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	out, err := os.Create(p.log)
 	if err != nil {
@@ -34,7 +34,7 @@ func start(dir, name, program string, args ...string) (*Process, error) {
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	// An environment of its own: a proxy or a KUBECONFIG of the user is no part of the test.
-	p.cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	p.cmd.Env = append([]string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, env...)
 	dieWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
