@@ -85,6 +85,8 @@ type collector struct {
 	kubelets map[string]bool
 
 	nodes *nodeAccess
+	// removed is closed when what decides whether nodes go has been read.
+	removed chan struct{}
 }
 
 var errInterrupted = errors.New("interrupted")
@@ -94,12 +96,15 @@ var errInterrupted = errors.New("interrupted")
 // "namespace/name" or "name"; everything else that is missing is a gap of the
 // snapshot. The error is about the run as a whole.
 func Collect(ctx context.Context, client *Client, want Request) (*snapshot.Snapshot, map[string]error, error) {
-	c := &collector{client: client, builder: snapshot.NewBuilder(), lists: map[string]map[string]item{}, complete: map[string]bool{}, failed: map[string]error{}, kubelets: map[string]bool{}}
+	c := &collector{client: client, builder: snapshot.NewBuilder(), lists: map[string]map[string]item{}, complete: map[string]bool{}, failed: map[string]error{}, kubelets: map[string]bool{}, removed: make(chan struct{})}
 	c.nodes = newNodeAccess(ctx, client, want)
 	c.work.Go(func() { c.version(ctx) })
-	if want.Removal != NoRemoval {
-		c.work.Go(func() { c.removal(ctx, want) })
-	}
+	c.work.Go(func() {
+		defer close(c.removed)
+		if want.Removal != NoRemoval {
+			c.removal(ctx, want)
+		}
+	})
 	nodes := map[string]bool{}
 	for _, name := range want.Nodes {
 		nodes[name] = true

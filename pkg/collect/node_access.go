@@ -61,7 +61,10 @@ func (c *collector) nodeFiles(ctx context.Context, node string, object, configz 
 }
 
 // readNode reads a node by a node pod. It is an error only if that told nothing.
+// A pod that comes or goes restarts Karpenter's clock of the node
+// (consolidateAfter), so what is asked of that is read before.
 func (c *collector) readNode(ctx context.Context, node string) error {
+	<-c.removed // ends with ctx too
 	reading, without, err := c.nodes.pods.read(ctx, node)
 	if len(reading.Samples) == 0 {
 		return err

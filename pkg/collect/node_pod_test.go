@@ -51,8 +51,10 @@ var running = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []co
 	{Name: nodepod.Container, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 }}
 
-func newPodServer(t *testing.T) *podServer {
-	s := &podServer{server: newServer(t), pods: map[string]*corev1.Pod{}, status: running}
+func newPodServer(t *testing.T) *podServer { return newPodServerOf(t, newServer(t)) }
+
+func newPodServerOf(t *testing.T, of *server) *podServer {
+	s := &podServer{server: of, pods: map[string]*corev1.Pod{}, status: running}
 	s.answer = s.podAnswer
 	s.client = s.server.client(t)
 	s.exec = func(_ context.Context, _ execTarget, _ io.Reader, out, _ io.Writer) error {
@@ -214,6 +216,29 @@ func TestNodePod(t *testing.T) {
 	if len(warned) > 0 {
 		t.Errorf("warned %v", warned)
 	}
+}
+
+// A node pod restarts the clock of its node, so the answer about that is the one
+// before: whatever decides over nodes has been read when the pod is made.
+func TestNodePodComesAfterClock(t *testing.T) {
+	s := newPodServerOf(t, karpenterServer(t))
+	lists := []string{"nodepools", "nodeclaims", "pods", "nodes", "poddisruptionbudgets"}
+	var read atomic.Int32
+	s.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		name := path.Base(r.URL.Path)
+		switch {
+		case r.Method == http.MethodPost && name == "pods":
+			if n := int(read.Load()); n != len(lists) {
+				t.Errorf("a node pod is made after %d of %d lists", n, len(lists))
+			}
+		case r.Method == http.MethodGet && r.URL.Query().Get("fieldSelector")+r.URL.Query().Get("labelSelector") == "" && slices.Contains(lists, name):
+			time.Sleep(100 * time.Millisecond)
+			read.Add(1)
+		}
+		return s.podAnswer(w, r)
+	}
+	s.read(t, t.Context(), Request{Nodes: []string{"n1"}, Removal: WholeCluster})
+	s.gone(t, 1)
 }
 
 // What keeps a node pod from being read leaves a report with one gap that says

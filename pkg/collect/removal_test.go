@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect/nodepod"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/gap"
 	"github.com/noderes/kubectl-noderes/pkg/diagnose/shrink"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/price"
@@ -63,6 +64,11 @@ func file(t *testing.T, s *snapshot.Snapshot, path string) string {
 func TestWholeCluster(t *testing.T) {
 	s := karpenterServer(t)
 	s.page = 2
+	// Of another run, on a node beside the subject: no load of it.
+	other := nodepod.Pod(nodepod.Options{Namespace: "default"}, nodepod.Run{Node: "k1", ID: "hush"})
+	s.add("pods", other.Namespace, other.Name, map[string]any{
+		"metadata": map[string]any{"namespace": other.Namespace, "name": other.Name, "labels": other.Labels, "annotations": other.Annotations}, "spec": other.Spec,
+	})
 	snap := s.collect(t, Request{Nodes: []string{"n1"}, Removal: WholeCluster})
 	var all strings.Builder
 	for _, name := range []string{"pods", "nodes", "events", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "poddisruptionbudgets", "persistentvolumes", "persistentvolumeclaims", "deployments", "daemonsets"} {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/noderes/kubectl-noderes/pkg/collect/nodepod"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
@@ -33,6 +34,9 @@ var beside = map[string]func(page []byte) (items map[string]json.RawMessage, nex
 		items := make(map[string]json.RawMessage, len(list.Items))
 		for i := range list.Items {
 			pod := &list.Items[i]
+			if nodepod.Ours(pod) { // told by annotations that are about to go
+				continue
+			}
 			raw, err := podBeside(pod)
 			if err != nil {
 				return nil, "", err
