@@ -90,7 +90,7 @@ func situations(now time.Time) []situation {
 			nodes: []node{{of: "app", codes: []string{"drift-queued"}, goes: true}}},
 		{name: "drift-held", drifted: `{"template":{"metadata":{"labels":{"revision":"2"}}}}`, workloads: []workload{{name: "app", cpu: three}},
 			budgets: `[{"nodes":"100%"},{"nodes":"0","reasons":["Drifted"]}]`, nodes: []node{{of: "app", codes: []string{"drift-queued", "budget-zero-always"}, says: "disruption reason Drifted"}}},
-		{name: "expiry", spec: `{"expireAfter":"150s"}`, budgets: `[{"nodes":"0"}]`, workloads: []workload{{name: "app", cpu: three}},
+		{name: "expiry", spec: `{"expireAfter":"180s"}`, budgets: `[{"nodes":"0"}]`, workloads: []workload{{name: "app", cpu: three}},
 			nodes: []node{{of: "app", codes: []string{"expiry-ignores-budget"}, goes: true}}},
 		{name: "window", budgets: window, workloads: empty(),
 			nodes: []node{{of: "filler", codes: []string{"budget-zero-now"}, pool: []string{"budget-zero-now"}, says: blocked}}},
