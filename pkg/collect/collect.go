@@ -22,8 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/noderes/kubectl-noderes/pkg/cadvisor"
-	"github.com/noderes/kubectl-noderes/pkg/promtext"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 	"github.com/noderes/kubectl-noderes/pkg/workload"
 )
@@ -290,9 +288,7 @@ func (c *collector) node(ctx context.Context, name string, asked bool) {
 	case silent != nil:
 		c.gap("nodes/"+name+"/metrics-cadvisor.txt", silent, "get nodes/proxy")
 	default:
-		_, _ = c.kubelet(ctx, name, "metrics-cadvisor.txt", "metrics/cadvisor", func(data []byte) ([]byte, error) {
-			return promtext.Keep(data, cadvisor.Series...), nil
-		})
+		_, _ = c.kubelet(ctx, name, "metrics-cadvisor.txt", "metrics/cadvisor", trimMetrics)
 	}
 	if err != nil && asked && !c.told(name) {
 		c.fail(name, subjectError(err, "", "get nodes"))

@@ -46,7 +46,7 @@ func newServer(t testing.TB) *server {
 	s := &server{used: map[string]bool{}, objects: map[string][]map[string]any{}, kubelet: map[string]string{
 		"configz":          `{"kubeletconfig":{"cpuManagerPolicy":"none","staticPodURLHeader":{"Authorization":["hush"]}}}`,
 		"stats/summary":    `{"node":{"nodeName":"n1"},"pods":[]}`,
-		"metrics/cadvisor": "# HELP hush\ncontainer_memory_rss{id=\"/hush\"} 1\n" + cadvisor.Periods + "{id=\"/kubepods.slice\"} 7\n",
+		"metrics/cadvisor": "# HELP hush\ncontainer_memory_swap{id=\"/hush\"} 1\n" + cadvisor.Periods + "{id=\"/kubepods.slice\"} 7\n",
 	}}
 	s.absent = map[string]bool{"nodepools": true}
 	s.Server = httptest.NewTLSServer(s)

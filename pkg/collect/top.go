@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/noderes/kubectl-noderes/pkg/cadvisor"
 	"github.com/noderes/kubectl-noderes/pkg/kubeletstats"
+	"github.com/noderes/kubectl-noderes/pkg/promtext"
 	"github.com/noderes/kubectl-noderes/pkg/snapshot"
 )
 
@@ -394,18 +396,16 @@ func (t *Top) node(ctx context.Context, c *collector, name string) map[string][]
 	return kept
 }
 
+// keptSeries are those of /metrics/cadvisor that any question reads.
+var keptSeries = append(kubeletstats.Series(), cadvisor.Series...)
+
 // trimMetrics keeps the series that are read.
 func trimMetrics(data []byte) ([]byte, error) {
-	var out []byte
-	for line := range strings.Lines(string(data)) {
-		if end := strings.IndexAny(line, "{ "); end > 0 && kubeletstats.Series(line[:end]) {
-			out = append(out, line...)
-		}
-	}
-	if out == nil {
+	kept := promtext.Keep(data, keptSeries...)
+	if len(kept) == 0 {
 		return nil, errors.New("the kubelet's answer has no series of cAdvisor's")
 	}
-	return out, nil
+	return kept, nil
 }
 
 // KubeletGaps tells in one line which kubelets did not answer, and why; "" where

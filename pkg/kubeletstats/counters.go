@@ -4,7 +4,9 @@
 package kubeletstats
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +54,8 @@ var fields = map[string]func(*Counters) *float64{
 	"container_oom_events_total":                      func(c *Counters) *float64 { return &c.OOMKills },
 }
 
-// Series says whether Read reads a series of that name.
-func Series(name string) bool { return fields[name] != nil }
+// Series are the names of all that Read reads.
+func Series() []string { return slices.Sorted(maps.Keys(fields)) }
 
 func unknown() Counters {
 	n := math.NaN()
@@ -63,11 +65,7 @@ func unknown() Counters {
 // Read reads the answer of /metrics/cadvisor. What can be read is returned beside
 // the error of what cannot.
 func Read(text string) (map[Cgroup]Counters, error) {
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	samples, err := promtext.Read(text, names...)
+	samples, err := promtext.Read(text, Series()...)
 	// A container that was restarted may be told twice, the old cgroup and the new.
 	type place struct {
 		Cgroup
