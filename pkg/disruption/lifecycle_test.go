@@ -167,7 +167,10 @@ func TestStatic(t *testing.T) {
 	deleted := before(0)
 	nodes[2].NodeClaim.DeletionTimestamp = &deleted
 	s := StaticOf(pool, nodes)
-	if s != (Static{Replicas: 2, Running: 2, Pending: 1, Deleting: 1}) || s.Surplus() != 1 {
+	if s != (Static{Replicas: 2, Running: 2, Pending: 1, Deleting: 1}) || s.Surplus() != 0 {
+		t.Errorf("%+v, surplus %d", s, s.Surplus())
+	}
+	if s.Replicas = 1; s.Surplus() != 1 {
 		t.Errorf("%+v, surplus %d", s, s.Surplus())
 	}
 }

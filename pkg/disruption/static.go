@@ -12,9 +12,9 @@ type Static struct {
 	Deleting int
 }
 
-// Surplus is how many nodes go at once, without a budget, because replicas is lower. While there is a surplus no drifted node of the
-// pool is replaced.
-func (s Static) Surplus() int64 { return max(0, int64(s.Running+s.Pending)-s.Replicas) }
+// Surplus is how many nodes go at once, without a budget, because replicas is lower. Nodes whose replacements are awaited are none
+// (pkg/controllers/static/deprovisioning).
+func (s Static) Surplus() int64 { return max(0, int64(s.Running)-s.Replicas) }
 
 // StaticOf counts the NodeClaims of a static pool.
 func StaticOf(pool *karpenter.NodePool, nodes []*Node) Static {

@@ -2,6 +2,9 @@ package shrink
 
 import (
 	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
@@ -51,6 +54,9 @@ func (n *nodeCase) drainStage(d disruption.Drain) string {
 	case n.podsErr != nil:
 		return "what it still waits for is not known without the pods"
 	case d.Stage == disruption.DrainVolumes:
+		if left := n.overdue(); len(left) > 0 {
+			return fmt.Sprintf("the drain waits no longer for %s terminating for over 1 min, %s, and its volumes are being detached", plural(len(left), "pod"), some(left))
+		}
 		return "its pods are gone, its volumes are being detached"
 	}
 	var names []string
@@ -58,8 +64,25 @@ func (n *nodeCase) drainStage(d disruption.Drain) string {
 		names = append(names, w.Pod.Namespace+"/"+w.Pod.Name)
 	}
 	text := fmt.Sprintf("the drain waits for %s, %s", plural(len(names), "pod"), some(names))
-	if !d.Ends.IsZero() {
+	switch {
+	case d.Ends.IsZero():
+	case d.Ends.After(n.at):
 		text += ", at most until " + utc(d.Ends)
+	default:
+		text += ", though its termination grace period was over at " + utc(d.Ends)
 	}
 	return text
+}
+
+// overdue are pods that should have ended, and that a drain waits for no longer
+// (Karpenter 1.14, pkg/utils/pod/scheduling.go: IsStuckTerminating).
+func (n *nodeCase) overdue() []string {
+	var out []string
+	for _, p := range n.node.Pods {
+		over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if p.DeletionTimestamp != nil && n.at.Sub(p.DeletionTimestamp.Time) > time.Minute && !over && !disruption.IsStaticPod(p) {
+			out = append(out, p.Namespace+"/"+p.Name)
+		}
+	}
+	return out
 }

@@ -15,8 +15,8 @@ func (p *poolCase) zeroNow(states []reasonState) []report.Finding {
 	for _, group := range grouped(states, func(s reasonState) bool { return p.atZero(s) && s.changes }) {
 		first := group[0]
 		f := report.NewFinding(report.BudgetZeroNow, report.Proven, p.subject(),
-			fmt.Sprintf("NodePool %s may disrupt 0 of %s for %s until %s: %s decides.", p.pool.Name, p.nodeCount(), named(group),
-				p.instant(first.until), p.budgetTexts(first.allowance.DecidedBy)),
+			fmt.Sprintf("NodePool %s may disrupt 0 of %s for %s until %s: %s decides%s.", p.pool.Name, p.nodeCount(), named(group),
+				p.instant(first.until), p.budgetTexts(first.allowance.DecidedBy), p.relief(first)),
 			p.budgetEvidence(first.allowance.DecidedBy, "allows 0 now")...)
 		for _, i := range p.windows() {
 			if !slices.Contains(first.allowance.DecidedBy, i) {
@@ -29,6 +29,17 @@ func (p *poolCase) zeroNow(states []reasonState) []report.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// relief are the budgets that keep the 0 up to its end, where the window of
+// those that decide now closes before.
+func (p *poolCase) relief(s reasonState) string {
+	last := p.budgets.Allowed(s.reason, p.counted(s.usage), s.until.Add(-1)).DecidedBy
+	last = slices.DeleteFunc(slices.Clone(last), func(i int) bool { return slices.Contains(s.allowance.DecidedBy, i) })
+	if len(last) == 0 {
+		return ""
+	}
+	return " now, and at the end " + p.budgetTexts(last)
 }
 
 // budgetTexts are the budgets that decide.

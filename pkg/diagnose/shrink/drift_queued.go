@@ -127,5 +127,5 @@ func (n *nodeCase) driftQueue() (text, sums string, because []report.Evidence) {
 	if n.pool.static() {
 		return "the budgets leave room, so that Karpenter replaces it as soon as its new node is ready", sums, because
 	}
-	return "the budgets leave room, so that its turn comes: one drifted node is taken in a pass, empty ones first, then those drifted longest", sums, because
+	return "the budgets leave room, so that its turn comes, if its pods find places on other nodes or a new one: one drifted node is taken in a pass, empty ones first, then those drifted longest", sums, because
 }

@@ -47,6 +47,9 @@ func expiryIgnoresBudget(n *nodeCase) []report.Finding {
 		confidence = report.Likely
 	case !at.After(n.at):
 		when = fmt.Sprintf("expired at %s, %s ago, and is deleted as soon as Karpenter looks", utc(at), span(n.at.Sub(at)))
+		if n.at.Sub(at) > patience && n.at.Equal(n.snap.Manifest().CapturedAt) {
+			when += ", which it does at that moment: perhaps its controller does not run"
+		}
 	}
 	f := report.NewFinding(report.ExpiryIgnoresBudget, confidence, n.subject(),
 		fmt.Sprintf("%s %s (created %s, expireAfter %s), whatever the budgets say%s and without a replacement first; %s.", n.title(), when, utc(claim.CreationTimestamp.Time), age.Text, then, ends),
@@ -55,6 +58,9 @@ func expiryIgnoresBudget(n *nodeCase) []report.Finding {
 	if deleted != nil {
 		f.Because = append(f.Because, n.claimField("metadata.deletionTimestamp", utc(deleted.Time), "when its deletion was asked for; by whom it does not say"))
 		return []report.Finding{f}
+	}
+	if !at.After(n.at) {
+		return []report.Finding{f} // no hour is left to choose
 	}
 	f.Remedies = []report.Remedy{{Summary: "To choose the hour yourself, delete the NodeClaim before.", Command: "kubectl delete nodeclaims.karpenter.sh " + shellWord(claim.Name),
 		Effect: "it drains then instead of at " + utc(at), Caution: "No replacement is launched first either."}}

@@ -61,6 +61,8 @@ func TestAlreadyDisrupting(t *testing.T) {
 		{name: "volumes are gone", world: draining(with(karpenter.ConditionVolumesDetached, "True", "x", "", time.Minute)), want: []string{going}, text: []string{"its instance is being terminated"}},
 		{name: "the instance goes", world: edited(with(karpenter.ConditionInstanceTerminating, "True", "x", "", time.Minute)), want: []string{going}, text: []string{"its instance is being terminated"}},
 		{name: "pods that nobody collected", world: func() *world { w := draining(); w.Pods = nil; return w }(), want: []string{going}, text: []string{"not known without the pods"}, lacks: []string{"pods are gone"}},
+		{name: "draining beyond its end", world: draining(bounded(5*time.Minute)).pod("x", "p"), want: []string{going}, text: []string{"waits for 1 pod, shop/p, though its termination grace period was over at 2026-07-14T08:55:00Z"}, lacks: []string{"at most until"}},
+		{name: "pods that should have ended", world: draining().pod("x", "p", terminating(2*time.Minute)).pod("x", "m", owned("v1", "Node"), terminating(2*time.Minute)), want: []string{going}, text: []string{"waits no longer for 1 pod terminating for over 1 min, shop/p, and its volumes are being detached"}, lacks: []string{"pods are gone"}},
 		{name: "of nobody", world: newWorld().pool("a").node("", "x", disruptedTaint)},
 	}, report.AlreadyDisrupting)
 }
@@ -207,7 +209,9 @@ func TestExpiryIgnoresBudget(t *testing.T) {
 		{name: "Never", world: edited(func(_ *corev1.Node, c *karpenter.NodeClaim) {
 			c.Spec.ExpireAfter = karpenter.NillableDuration{Text: "Never"}
 		})},
-		{name: "over", world: expires(time.Hour), want: []string{proven}, text: []string{"expired at 2026-07-14T09:00:00Z, 0s ago, and is deleted as soon as Karpenter looks"}},
+		{name: "over", world: expires(time.Hour), want: []string{proven}, text: []string{"expired at 2026-07-14T09:00:00Z, 0s ago, and is deleted as soon as Karpenter looks"}, lacks: []string{"kubectl delete", "does not run"}},
+		{name: "long over", world: expires(30 * time.Minute), want: []string{proven}, text: []string{"30m ago, and is deleted as soon as Karpenter looks, which it does at that moment: perhaps its controller does not run"}, lacks: []string{"kubectl delete"}},
+		{name: "long over by then", world: expires(2 * time.Hour), at: now.Add(2 * time.Hour), want: []string{proven}, text: []string{"1h ago"}, lacks: []string{"does not run"}},
 		{name: "a second before", world: expires(time.Hour), at: now.Add(-time.Second), want: []string{proven}, text: []string{"in 1s"}},
 		{name: "with a grace period", world: expires(2*time.Hour, bounded(30*time.Minute)), want: []string{proven}, text: []string{"for 30m at most (terminationGracePeriod)"}, lacks: []string{"for ever"}},
 		{name: "deleted for it", world: expires(50*time.Minute, deleted(10*time.Minute-20*time.Second)), want: []string{likely}, text: []string{"was deleted at 2026-07-14T08:50:20Z because it expired at 2026-07-14T08:50:00Z", "by whom it does not say"}, lacks: []string{"kubectl delete"}},

@@ -1,10 +1,13 @@
 package shrink
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/drain"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
@@ -45,6 +48,22 @@ func (c *Cluster) Node(name string) []report.Finding {
 			return c.settled(append(found, k.verdict(found)...))
 		}
 	}
+	return c.settled(c.awaited(name))
+}
+
+// awaited is the word on a node that Karpenter has and leaves out of its state:
+// without a providerID nothing ties it to its NodeClaim.
+func (c *Cluster) awaited(name string) []report.Finding {
+	nodes, err := c.snap.Nodes()
+	if err != nil {
+		return nil
+	}
+	for i := range nodes {
+		if nodes[i].Name == name && nodes[i].Labels[karpenter.NodePoolLabel] != "" {
+			k := &nodeCase{Cluster: c, node: &disruption.Node{Node: &nodes[i]}}
+			return []report.Finding{k.shrinkBlockerUnknown(k.unclaimed())}
+		}
+	}
 	return nil
 }
 
@@ -61,12 +80,21 @@ func (c *Cluster) nodeOf(n *disruption.Node) *nodeCase {
 
 func (c *Cluster) nodeCase(n *disruption.Node) *nodeCase {
 	k := &nodeCase{Cluster: c, node: n, blockers: c.karpenter.Blockers(n, c.at)}
+	if n.Managed() && n.NodeClaim.DeletionTimestamp != nil {
+		k.blockers = slices.DeleteFunc(k.blockers, ofPods)
+	}
 	if name, ok := n.NodePool(); ok {
 		if pool := c.karpenter.Pools[name]; pool != nil {
 			k.pool = c.poolCase(pool)
 		}
 	}
 	return k
+}
+
+// ofPods are blockers that keep nobody from choosing a node that is being
+// deleted. What they do to its drain stands with that.
+func ofPods(b disruption.Blocker) bool {
+	return b.Check == disruption.CheckPodDoNotDisrupt || b.Check == disruption.CheckPDB || b.Check == disruption.CheckSeveralPDBs
 }
 
 // subject is the node, or before it has registered its NodeClaim.
@@ -101,6 +129,9 @@ func (n *nodeCase) blocked(check disruption.Check) []disruption.Blocker {
 // missing notes what could not be read of what Karpenter looks at.
 func (n *nodeCase) missing() {
 	if !n.node.Managed() {
+		if !n.others() {
+			n.gaps.Miss("cluster/nodeclaims.karpenter.sh.json", n.claimsErr, "what Karpenter does with the node is not known without its NodeClaim", "collect nodeclaims.karpenter.sh (list)")
+		}
 		return
 	}
 	n.gaps.Miss("cluster/pods.json", n.podsErr, "what the pods on the node keep from happening is not known", "collect pods (list) of all namespaces")

@@ -124,7 +124,13 @@ func TestNodeClaimNotInitialized(t *testing.T) {
 		{name: "not registered", world: edited(uninitialized, func(n *corev1.Node, _ *karpenter.NodeClaim) { delete(n.Labels, karpenter.RegisteredLabel) }), want: []string{held}, text: []string{"held by the node's registration", `"api:nodes/x"`, "(absent)"}},
 		{name: "by what Karpenter says", world: edited(uninitialized), want: []string{held}, text: []string{`held by StartupTaint "agent" still exists`}},
 		{name: "by nothing that shows", world: edited(silent), want: []string{likely}, text: []string{"neither its conditions nor its node tell"}},
-		{name: "no node", world: func() *world { w := edited(uninitialized); w.Nodes = []corev1.Node{}; return w }(), node: "x-claim", want: []string{"nodeclaim-not-initialized@x-claim proven"}, text: []string{"no node has joined for it", "test:///x"}},
+		{name: "no node", world: func() *world {
+			w := edited(uninitialized, with(karpenter.ConditionRegistered, metav1.ConditionUnknown, "NodeNotFound", "", 50*time.Minute))
+			w.Nodes = []corev1.Node{}
+			return w
+		}(), node: "x-claim", want: []string{"nodeclaim-not-initialized@x-claim proven"}, text: []string{"no node has joined for it", "test:///x"}},
+		{name: "its node is gone", world: func() *world { w := edited(); w.Nodes = []corev1.Node{}; return w }(), node: "x-claim", want: []string{"nodeclaim-not-initialized@x-claim proven"},
+			text: []string{"NodeClaim x-claim has no Node any more, although one had registered for it at 2026-07-14T08:00:00Z: no method", "Karpenter deletes the NodeClaim by itself"}, lacks: []string{"not initialized since", "has joined"}},
 		{name: "nodes that nobody collected", world: func() *world { w := edited(uninitialized); w.Nodes = nil; return w }(), node: "x-claim"},
 		{name: "in the pool's report", world: func() *world { w := edited(uninitialized); w.Nodes = []corev1.Node{}; return w }(), pool: "a", want: []string{"nodeclaim-not-initialized@x-claim proven"}},
 		{name: "in the pool's report, nodes that nobody collected", world: func() *world { w := edited(uninitialized); w.Nodes = nil; return w }(), pool: "a", gap: "cluster/nodes.json"},
@@ -145,6 +151,12 @@ func TestNodePoolNotFound(t *testing.T) {
 	checkRules(t, []ruleCase{
 		{name: "it is there", world: edited()},
 		{name: "deleted", world: poolless(), want: []string{gone}, text: []string{"Node x belongs to NodePool a, which is not there any more", "api:nodepools.karpenter.sh", "kubectl delete nodeclaims.karpenter.sh x-claim"}},
+		{name: "deleted, with all that it owns", world: func() *world {
+			w := poolless()
+			w.Claims[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: "a", UID: "pool-a"}}
+			return w
+		}(), want: []string{gone},
+			text: []string{"garbage collector deletes its NodeClaim, which names the pool as its owner, whatever the budgets say", "metadata.ownerReferences", "does not save it"}, lacks: []string{"nothing but its deletion", "Create the pool again"}},
 		{name: "pools that nobody collected", world: func() *world { w := edited(); w.Pools = nil; return w }(), gap: "cluster/nodepools.karpenter.sh.json"},
 		{name: "deleted, and Karpenter's word", world: poolless().event("Node", "x", "DisruptionBlocked", says, time.Hour), want: []string{gone}, text: []string{"last seen 1h before"}},
 		{name: "no label", world: edited(unlabelled), want: []string{gone}, text: []string{"has no label karpenter.sh/nodepool", "kubectl label nodes x karpenter.sh/nodepool=a"}},

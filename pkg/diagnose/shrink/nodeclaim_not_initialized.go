@@ -41,14 +41,28 @@ func nodeClaimNotInitialized(n *nodeCase) []report.Finding {
 		break
 	}
 	confidence := report.Proven
-	if len(held) == 0 {
-		held, confidence = []string{"by what, neither its conditions nor its node tell"}, report.Likely
+	state := fmt.Sprintf("is not initialized %s, held by %s", since, join(held))
+	switch {
+	case n.lost():
+		state = "has no Node any more, although one had registered for it"
+		if c := claim.Condition(karpenter.ConditionRegistered); !c.LastTransitionTime.IsZero() {
+			state += " at " + utc(c.LastTransitionTime.Time)
+		}
+	case n.node.Node == nil:
+		state = fmt.Sprintf("is not initialized %s, for no node has joined for it", since)
+	case len(held) == 0:
+		state, confidence = fmt.Sprintf("is not initialized %s, and by what it is held neither its conditions nor its node tell", since), report.Likely
 	}
 	f := report.NewFinding(report.NodeClaimNotInitialized, confidence, n.subject(),
-		fmt.Sprintf("%s is not initialized %s, held by %s: no method of Karpenter looks at it, and it counts in no budget.", n.title(), since, join(held)), because...)
+		fmt.Sprintf("%s %s: no method of Karpenter looks at it, and it counts in no budget.", n.title(), state), because...)
 	f.Because = append(f.Because, n.quote(disruptionBlocked, karpenter.BlockedEvent(blockers[0].Text, n.version.rules))...)
 	f.Remedies = n.initialize()
 	return []report.Finding{f}
+}
+
+// lost: a node had registered, and is not there any more.
+func (n *nodeCase) lost() bool {
+	return n.node.Node == nil && n.node.NodeClaim.IsTrue(karpenter.ConditionRegistered)
 }
 
 // leftTaints are startup taints that are still on the node.
@@ -93,6 +107,13 @@ func (n *nodeCase) initialize() []report.Remedy {
 			Command: "kubectl taint nodes " + shellWord(n.node.Node.Name) + " " + shellWord(t.Key+":"+string(t.Effect)+"-"),
 			Caution: "Pods are then scheduled to the node before what the taint waits for is there.",
 		})
+	}
+	if n.lost() {
+		return []report.Remedy{{
+			Summary: "See whether its instance is still there; if not, Karpenter deletes the NodeClaim by itself, as it looks every 2 min. Else delete it.",
+			Command: "kubectl delete nodeclaims.karpenter.sh " + shellWord(n.node.NodeClaim.Name),
+			Caution: "The instance is terminated with all that runs on it.",
+		}}
 	}
 	if len(out) == 0 {
 		out = append(out, report.Remedy{

@@ -38,12 +38,21 @@ func nodePoolNotFound(n *nodeCase) []report.Finding {
 		}
 		return []report.Finding{f}
 	case n.karpenter.Pools[name] == nil && n.poolsErr == nil:
+		owner := n.ownedBy(name)
+		goes := "nothing but its deletion removes it"
+		if owner != "" {
+			goes = "but Kubernetes' garbage collector deletes its NodeClaim, which names the pool as its owner, whatever the budgets say"
+		}
 		f := report.NewFinding(report.NodePoolNotFound, report.Proven, n.subject(),
-			fmt.Sprintf("%s belongs to NodePool %s, which is not there any more: no method looks at it, nothing but its deletion removes it.", n.title(), cut(name, 100)),
+			fmt.Sprintf("%s belongs to NodePool %s, which is not there any more: no method looks at it, %s.", n.title(), cut(name, 100), goes),
 			report.Evidence{Source: "api:nodepools.karpenter.sh", Field: "metadata.name", Value: some(n.NodePools()), Means: "the pools that there are"})
 		f.Because = append(f.Because, n.quote(disruptionBlocked, karpenter.BlockedEvent(karpenter.NodePoolNotFound(name), n.version.rules))...)
 		f.Remedies = []report.Remedy{{Summary: "Create the pool again, or delete the NodeClaim.", Command: "kubectl delete nodeclaims.karpenter.sh " + shellWord(n.node.NodeClaim.Name),
 			Caution: "The node is drained and its instance terminated; no replacement is launched first."}}
+		if owner != "" {
+			f.Because = append(f.Because, n.claimField("metadata.ownerReferences", "NodePool "+cut(name, 100)+" "+cut(owner, 60), "an owner that is gone; what it owned is deleted in its turn"))
+			f.Remedies[0].Summary = "To choose the hour yourself, delete the NodeClaim; a pool made anew under the name is another owner and does not save it."
+		}
 		return []report.Finding{f}
 	case n.pool == nil:
 		return nil
@@ -64,6 +73,17 @@ func nodePoolNotFound(n *nodeCase) []report.Finding {
 	}
 	f.Remedies = []report.Remedy{{Summary: "Look at the NodeClass that the pool names and at Karpenter's log.", Command: "kubectl describe nodepools.karpenter.sh " + shellWord(name)}}
 	return []report.Finding{f}
+}
+
+// ownedBy is the UID of the NodePool that the NodeClaim names as its owner, ""
+// where it names none, as after a deletion that leaves what it owns alone.
+func (n *nodeCase) ownedBy(pool string) string {
+	for _, o := range n.node.NodeClaim.OwnerReferences {
+		if o.Kind == "NodePool" && o.Name == pool {
+			return valueOr(string(o.UID), "(no UID)")
+		}
+	}
+	return ""
 }
 
 // saidSince: Karpenter has judged the node otherwise after the event.

@@ -44,8 +44,8 @@ func (n *nodeCase) pdbFinding(pdb *policyv1.PodDisruptionBudget, pods []string) 
 	s := pdb.Status
 	lasts, confidence := pdbLasts(pdb)
 	f := report.NewFinding(report.PDBBlocks, confidence, n.subject(),
-		fmt.Sprintf("%s is kept by PodDisruptionBudget %s/%s, which allows 0 evictions (%d of %d expected pods healthy, %d desired): it selects %s; %s.",
-			n.title(), pdb.Namespace, pdb.Name, s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy, some(pods), lasts))
+		fmt.Sprintf("%s is kept by PodDisruptionBudget %s/%s, which allows 0 evictions (%d of %d expected pods healthy, %d desired): it selects %s; %s%s.",
+			n.title(), pdb.Namespace, pdb.Name, s.CurrentHealthy, s.ExpectedPods, s.DesiredHealthy, some(pods), lasts, n.driftsAnyway()))
 	f.Because = pdbEvidence(pdb)
 	f.Arithmetic = fmt.Sprintf("currentHealthy %d - desiredHealthy %d = %d, so disruptionsAllowed is %d; with all %d expected pods healthy it would be %d",
 		s.CurrentHealthy, s.DesiredHealthy, int64(s.CurrentHealthy)-int64(s.DesiredHealthy), s.DisruptionsAllowed, s.ExpectedPods, max(0, int64(s.ExpectedPods)-int64(s.DesiredHealthy)))
@@ -58,6 +58,8 @@ func (n *nodeCase) pdbFinding(pdb *policyv1.PodDisruptionBudget, pods []string) 
 func pdbLasts(pdb *policyv1.PodDisruptionBudget) (string, report.Confidence) {
 	s := pdb.Status
 	switch {
+	case syncFailed(pdb) != nil:
+		return fmt.Sprintf("its controller cannot compute it, and allows none until it can (%s)", valueOr(cut(syncFailed(pdb).Message, 200), "SyncFailed")), report.Proven
 	case s.ObservedGeneration == 0 && s.ExpectedPods == 0 && s.DesiredHealthy == 0:
 		return "its status was never filled in, so that 0 may only mean that nobody counted", report.Likely
 	case pdb.Generation > s.ObservedGeneration && s.ObservedGeneration > 0:
@@ -70,6 +72,18 @@ func pdbLasts(pdb *policyv1.PodDisruptionBudget) (string, report.Confidence) {
 		return fmt.Sprintf("it passes once %s", moreHealthy(int64(s.DesiredHealthy)+1-int64(s.CurrentHealthy))), report.Proven
 	}
 	return "it passes once the evictions that it counts as under way are done", report.Proven
+}
+
+// syncFailed is the condition of a budget that allows no eviction because it
+// cannot be computed (Kubernetes 1.37, pkg/controller/disruption: failSafe).
+func syncFailed(pdb *policyv1.PodDisruptionBudget) *metav1.Condition {
+	i := slices.IndexFunc(pdb.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == policyv1.DisruptionAllowedCondition && c.Status == metav1.ConditionFalse && c.Reason == policyv1.SyncFailedReason
+	})
+	if i < 0 {
+		return nil
+	}
+	return &pdb.Status.Conditions[i]
 }
 
 func moreHealthy(n int64) string {
@@ -103,7 +117,8 @@ func pdbEvidence(pdb *policyv1.PodDisruptionBudget) []report.Evidence {
 func (n *nodeCase) pdbRemedies(pdb *policyv1.PodDisruptionBudget, pods []string) []report.Remedy {
 	var out []report.Remedy
 	s := pdb.Status
-	if pdb.Spec.MinAvailable != nil && pdb.Spec.MinAvailable.String() == fmt.Sprint(s.DesiredHealthy) && s.DesiredHealthy >= s.ExpectedPods && s.DesiredHealthy > 0 {
+	scaled := n.scaled(pdb.Namespace, pods)
+	if scaled && pdb.Spec.MinAvailable != nil && pdb.Spec.MinAvailable.String() == fmt.Sprint(s.DesiredHealthy) && s.DesiredHealthy >= s.ExpectedPods && s.DesiredHealthy > 0 {
 		r := report.Remedy{Summary: fmt.Sprintf("Run %d replicas of what it selects, one more than the %d that it wants available.", int64(s.DesiredHealthy)+1, s.DesiredHealthy),
 			Effect: "with all of them healthy it allows 1 eviction"}
 		if _, name, _ := strings.Cut(pods[0], "/"); name != "" {
@@ -111,11 +126,9 @@ func (n *nodeCase) pdbRemedies(pdb *policyv1.PodDisruptionBudget, pods []string)
 		}
 		out = append(out, r)
 	}
-	patch := `{"spec":{"maxUnavailable":1,"minAvailable":null}}`
-	out = append(out, report.Remedy{Summary: "Let whoever owns the budget allow one pod to be unavailable.",
-		Command: "kubectl -n " + shellWord(pdb.Namespace) + " patch poddisruptionbudgets " + shellWord(pdb.Name) + " --type=merge -p " + shellWord(patch), Patch: patch,
-		Effect:  fmt.Sprintf("evaluated with %d of %d healthy: %s", s.CurrentHealthy, s.ExpectedPods, plural(max(0, 1-max(0, int(s.ExpectedPods)-int(s.CurrentHealthy))), "eviction")+" allowed"),
-		Caution: "A single replica is then down until its successor is ready."})
+	if r, ok := allowOne(pdb, scaled); ok {
+		out = append(out, r)
+	}
 	if unready := n.unready(pods); len(unready) > 0 && !alwaysAllow(pdb) {
 		patch := `{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`
 		out = append(out, report.Remedy{Summary: "Let pods that are not ready go in any case: " + some(unready) + ".",
@@ -123,6 +136,49 @@ func (n *nodeCase) pdbRemedies(pdb *policyv1.PodDisruptionBudget, pods []string)
 			Effect: "these pods no longer keep the node"})
 	}
 	return out
+}
+
+// allowOne has the budget allow one pod to be unavailable, where it does not do
+// so already. Of pods without a scale that takes a number of pods that stay:
+// maxUnavailable and percentages need to know how many there should be
+// (Kubernetes 1.37, pkg/controller/disruption: getExpectedPodCount).
+func allowOne(pdb *policyv1.PodDisruptionBudget, scaled bool) (report.Remedy, bool) {
+	s := pdb.Status
+	if scaled && pdb.Spec.MaxUnavailable != nil && !disruption.FullyBlocks(pdb) {
+		return report.Remedy{}, false
+	}
+	patch := `{"spec":{"maxUnavailable":1,"minAvailable":null}}`
+	caution := "A single replica is then down until its successor is ready."
+	allows := max(0, 1-max(0, int64(s.ExpectedPods)-int64(s.CurrentHealthy)))
+	if !scaled {
+		stay := max(0, int64(s.CurrentHealthy)-1)
+		patch = fmt.Sprintf(`{"spec":{"maxUnavailable":null,"minAvailable":%d}}`, stay)
+		caution = "What it selects has no scale of its own, so that only a whole number of minAvailable works. A pod that nobody makes again is gone for good."
+		allows = max(0, int64(s.CurrentHealthy)-stay)
+	}
+	effect := ""
+	if s.ExpectedPods > 0 {
+		effect = fmt.Sprintf("evaluated with %d of %d healthy: %s allowed", s.CurrentHealthy, s.ExpectedPods, plural(int(allows), "eviction"))
+	}
+	return report.Remedy{Summary: "Let whoever owns the budget allow one pod to be unavailable.",
+		Command: "kubectl -n " + shellWord(pdb.Namespace) + " patch poddisruptionbudgets " + shellWord(pdb.Name) + " --type=merge -p " + shellWord(patch), Patch: patch,
+		Effect: effect, Caution: caution}, true
+}
+
+// scaled: something says how many there should be of one of the pods at least.
+func (n *nodeCase) scaled(namespace string, names []string) bool {
+	for _, name := range names {
+		pod := n.podNamed(namespace, strings.TrimPrefix(name, namespace+"/"))
+		if pod == nil {
+			return true
+		}
+		switch kind, _, _ := strings.Cut(controllerOf(pod), " "); kind {
+		case "", "DaemonSet", "Job", "Node":
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 func alwaysAllow(pdb *policyv1.PodDisruptionBudget) bool {

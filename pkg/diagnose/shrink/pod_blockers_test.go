@@ -126,6 +126,10 @@ func TestPodDoNotDisrupt(t *testing.T) {
 			text: []string{"spec.terminationGracePeriod", `"1h"`, "drift goes on all the same; Emptiness and consolidation do not"}},
 		{name: "Karpenter's word", world: one(protected("true")).event("Node", "x", "DisruptionBlocked", `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=shop/p)`, 90*time.Second), want: []string{kept},
 			text: []string{"last seen 1m30s before", "names no other"}},
+		{name: "drift goes on", world: edited(bounded(time.Hour), with(karpenter.ConditionDrifted, "True", "AMIDrift", "", time.Hour)).pod("x", "p", protected("true")), want: []string{kept}, text: []string{"that does not stop its replacement for drift, as its drain ends after 1h"}},
+		{name: "drift does not", world: edited(with(karpenter.ConditionDrifted, "True", "AMIDrift", "", time.Hour)).pod("x", "p", protected("true")), want: []string{kept}, lacks: []string{"replacement for drift"}},
+		{name: "being deleted", world: edited(deleted(time.Minute)).pod("x", "p", protected("true"))},
+		{name: "of the kubelet, which has it from a file", world: one(protected("true"), owned("v1", "Node")), want: []string{kept}, text: []string{"out of the manifest of static pod shop/p"}, lacks: []string{"kubectl -n", "pod template"}},
 		{name: "a node of nobody", world: newWorld().pool("a").node("", "x").pod("x", "p", protected("true"))},
 		{name: "pods that nobody collected", world: func() *world { w := one(protected("true")); w.Pods = nil; return w }(), gap: "cluster/pods.json"},
 	}, report.PodDoNotDisrupt)
@@ -185,7 +189,7 @@ func TestPDBBlocks(t *testing.T) {
 		{name: "two are not", world: one().pdb("b", status(1, 2, 3, 0)), want: []string{kept}, text: []string{"2 more pods are healthy", "currentHealthy 1 - desiredHealthy 2 = -1"}},
 		{name: "evictions under way", world: one().pdb("b", status(3, 2, 3, 0)), want: []string{kept}, text: []string{"under way are done"}},
 		{name: "nothing may go", world: one().pdb("b", atMost(0)), want: []string{kept}, text: []string{"whatever the pods' state", "spec.maxUnavailable"}},
-		{name: "never counted", world: one().pdb("b", status(0, 0, 0, 0), func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 0 }), want: []string{likely}, text: []string{"never filled in"}},
+		{name: "never counted", world: one().pdb("b", status(0, 0, 0, 0), func(b *policyv1.PodDisruptionBudget) { b.Status.ObservedGeneration = 0 }), want: []string{likely}, text: []string{"never filled in"}, lacks: []string{"evaluated with"}},
 		{name: "changed since", world: one().pdb("b", func(b *policyv1.PodDisruptionBudget) { b.Generation = 2 }), want: []string{kept}, text: []string{"older than its spec"}},
 		{name: "another app's", world: one(func(p *corev1.Pod) { p.Labels["app"] = "api" }).pdb("b")},
 		{name: "another namespace's", world: one(func(p *corev1.Pod) { p.Namespace = "bank" }).pdb("b")},
@@ -212,6 +216,14 @@ func TestPDBBlocks(t *testing.T) {
 		{name: "Karpenter's word", world: one().pdb("b").event("NodeClaim", "x-claim", "DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[shop/b])", time.Minute), want: []string{kept}, text: []string{"last seen 1m before"}},
 		{name: "its word of another", world: one().pdb("b").event("NodeClaim", "x-claim", "DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[shop/c])", time.Minute), want: []string{kept}, lacks: []string{"last seen"}},
 		{name: "a node of nobody", world: newWorld().pool("a").node("", "x").pod("x", "p").pdb("b"), want: []string{kept}},
+		{name: "one may be unavailable, and is", world: one().pdb("b", atMost(1), status(2, 2, 3, 0)), want: []string{kept}, text: []string{"passes once 1 more pod is healthy"}, lacks: []string{"kubectl"}},
+		{name: "of a pod that nobody makes again", world: one(orphan).pdb("b", status(1, 1, 1, 0)), want: []string{kept}, text: []string{`"maxUnavailable":null,"minAvailable":0`, "evaluated with 1 of 1 healthy: 1 eviction allowed", "no scale of its own"}, lacks: []string{"Run ", `"maxUnavailable":1`}},
+		{name: "of a DaemonSet, which has no scale", world: one(owned("apps/v1", "DaemonSet")).pdb("b"), want: []string{kept}, text: []string{`"minAvailable":2`}, lacks: []string{"Run ", `"maxUnavailable":1`}},
+		{name: "that nobody can compute", world: one().pdb("b", atMost(1), status(0, 0, 0, 0), func(b *policyv1.PodDisruptionBudget) {
+			b.Status.Conditions = []metav1.Condition{{Type: "DisruptionAllowed", Status: "False", Reason: "SyncFailed", Message: "jobs.batch does not implement the scale subresource"}}
+		}), want: []string{kept}, text: []string{"its controller cannot compute it, and allows none until it can (jobs.batch does not"}, lacks: []string{"never filled in"}},
+		{name: "drift goes on", world: edited(bounded(time.Hour), with(karpenter.ConditionDrifted, "True", "AMIDrift", "", time.Hour)).pod("x", "p").pdb("b"), want: []string{kept}, text: []string{"that does not stop its replacement for drift"}},
+		{name: "being deleted", world: edited(deleted(time.Minute)).pod("x", "p").pdb("b")},
 		{name: "budgets that nobody collected", world: func() *world { w := one().pdb("b"); w.PDBs = nil; return w }(), gap: "cluster/poddisruptionbudgets.json"},
 		{name: "a selector that nobody can read", world: one().pdb("b").pdb("c", func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}

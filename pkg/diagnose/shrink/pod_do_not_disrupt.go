@@ -62,13 +62,23 @@ func podDoNotDisrupt(n *nodeCase) []report.Finding {
 		confidence = report.Likely // durations are known from 1.13 on
 	}
 	f := report.NewFinding(report.PodDoNotDisrupt, confidence, n.subject(),
-		fmt.Sprintf("%s is kept by %s with karpenter.sh/do-not-disrupt: %s; %s.", n.title(), plural(len(texts), "pod"), some(texts), ends), because...)
+		fmt.Sprintf("%s is kept by %s with karpenter.sh/do-not-disrupt: %s; %s%s.", n.title(), plural(len(texts), "pod"), some(texts), ends, n.driftsAnyway()), because...)
 	if blockers[0].Forgiven {
 		f.Because = append(f.Because, n.claimField("spec.terminationGracePeriod", span(n.node.NodeClaim.Spec.TerminationGracePeriod.Duration), "because of it drift goes on all the same; Emptiness and consolidation do not"))
 	}
 	f.Because = append(f.Because, n.blockedEvent("pod has \"karpenter.sh/do-not-disrupt\" annotation")...)
 	f.Remedies = remedies[:min(len(remedies), mostNamed)]
 	return []report.Finding{f}
+}
+
+// driftsAnyway says of a drifted node that its pods keep it from the other
+// methods only, where its drain is bounded.
+func (n *nodeCase) driftsAnyway() string {
+	claim := n.node.NodeClaim
+	if claim == nil || claim.Spec.TerminationGracePeriod == nil || !claim.IsTrue(karpenter.ConditionDrifted) {
+		return ""
+	}
+	return fmt.Sprintf("; that does not stop its replacement for drift, as its drain ends after %s (terminationGracePeriod)", span(claim.Spec.TerminationGracePeriod.Duration))
 }
 
 const doNotDisruptField = "metadata.annotations[" + karpenter.DoNotDisruptAnnotation + "]"
@@ -86,7 +96,12 @@ func unprotect(pod *corev1.Pod) report.Remedy {
 	r := report.Remedy{Summary: fmt.Sprintf("Take the annotation off pod %s/%s once it may be moved.", pod.Namespace, pod.Name),
 		Command: "kubectl -n " + shellWord(pod.Namespace) + " annotate pods " + shellWord(pod.Name) + " " + karpenter.DoNotDisruptAnnotation + "-",
 		Effect:  "this pod no longer keeps its node"}
-	if c := controllerOf(pod); c != "" {
+	switch c := controllerOf(pod); {
+	case disruption.IsStaticPod(pod):
+		r.Command = ""
+		r.Summary = fmt.Sprintf("Take the annotation out of the manifest of static pod %s/%s on the node.", pod.Namespace, pod.Name)
+		r.Caution = "The kubelet runs the pod anew when its manifest changes."
+	case c != "":
 		r.Caution = "It comes back with the next pod of " + c + " unless the pod template loses it too."
 	}
 	return r

@@ -34,7 +34,12 @@ func (n *nodeCase) probablyRemovable() report.Finding {
 	confidence, but, because := n.contradicted()
 	var summary, sum string
 	if s.reason == karpenter.Empty {
-		summary = fmt.Sprintf("Nothing known keeps %s: it is empty, with no pod to move, and %s, so that Karpenter probably removes it%s.", lowerTitle(n), leaves, but)
+		empty := "it is empty, with no pod to move"
+		if cheap, evidence := n.costNothing(); cheap > 0 {
+			empty = fmt.Sprintf("Karpenter counts it as empty, for evicting its %s costs nothing, so that no other place is looked for", plural(cheap, "pod"))
+			because = append(evidence, because...)
+		}
+		summary = fmt.Sprintf("Nothing known keeps %s: %s, and %s, so that Karpenter probably removes it%s.", lowerTitle(n), empty, leaves, but)
 	} else {
 		moves := n.plan()
 		summary = fmt.Sprintf("Nothing known keeps %s: by a plan %s (%s), and %s, so that Karpenter probably removes it, alone or together with others%s.",
@@ -52,6 +57,30 @@ func (n *nodeCase) probablyRemovable() report.Finding {
 	f := report.NewFinding(report.ProbablyRemovable, confidence, n.subject(), summary, because...)
 	f.Arithmetic = sum
 	return f
+}
+
+// costNothing counts the pods of an empty node that would have to be moved if
+// their eviction cost anything (Karpenter 1.14, pkg/utils/disruption:
+// EvictionCost).
+func (n *nodeCase) costNothing() (pods int, because []report.Evidence) {
+	for _, p := range n.node.Pods {
+		if !disruption.IsReschedulable(p) {
+			continue
+		}
+		if pods++; pods > mostNamed {
+			continue
+		}
+		cost := fmt.Sprintf("eviction cost %.4g, no more than 0", disruption.EvictionCost(p, n.version.rules))
+		e := podField(p, "metadata.annotations["+corev1.PodDeletionCost+"]", cut(p.Annotations[corev1.PodDeletionCost], 60), cost)
+		if e.Value == "" && p.Spec.Priority != nil {
+			e = podField(p, "spec.priority", fmt.Sprint(*p.Spec.Priority), cost)
+		}
+		if e.Value == "" {
+			e = podField(p, "spec.nodeName", p.Spec.NodeName, cost)
+		}
+		because = append(because, e)
+	}
+	return pods, because
 }
 
 // contradicted is what speaks against a node's going although nothing keeps it.

@@ -16,11 +16,15 @@ func staticNodePool(p *poolCase) []report.Finding {
 	}
 	s := disruption.StaticOf(p.pool, p.karpenter.Nodes)
 	running := fmt.Sprintf(" with %s running", plural(s.Running, "node"))
-	if p.claimsErr != nil {
+	surplus := ""
+	switch {
+	case p.claimsErr != nil:
 		running = ""
+	case s.Surplus() > 0:
+		surplus = fmt.Sprintf("; the surplus of %d goes at once and asks no budget", s.Surplus())
 	}
 	f := report.NewFinding(report.StaticNodePool, report.Proven, p.subject(),
-		fmt.Sprintf("NodePool %s is static: spec.replicas is %d%s, and neither Emptiness nor consolidation ever removes a node of it.", p.pool.Name, s.Replicas, running),
+		fmt.Sprintf("NodePool %s is static: spec.replicas is %d%s, and neither Emptiness nor consolidation ever removes a node of it%s.", p.pool.Name, s.Replicas, running, surplus),
 		p.field("spec.replicas", fmt.Sprint(s.Replicas), "how many nodes Karpenter keeps; consolidationPolicy and consolidateAfter count for nothing beside it"))
 	fewer := max(s.Replicas-1, 0)
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, fewer)
@@ -30,8 +34,10 @@ func staticNodePool(p *poolCase) []report.Finding {
 		Caution: "The surplus is deleted at once, whatever the budgets say; which nodes go is Karpenter's choice.",
 	}
 	if p.claimsErr == nil {
-		f.Arithmetic = fmt.Sprintf("%d running + %d awaiting replacements - %d replicas: surplus %d, which goes at once and asks no budget", s.Running, s.Pending, s.Replicas, s.Surplus())
-		r.Effect = fmt.Sprintf("a surplus of %d", max(0, int64(s.Running+s.Pending)-fewer))
+		f.Arithmetic = fmt.Sprintf("%d running - %d replicas: surplus %d; %d more await replacements", s.Running, s.Replicas, s.Surplus(), s.Pending)
+		after := s
+		after.Replicas = fewer
+		r.Effect = fmt.Sprintf("a surplus of %d", after.Surplus())
 	}
 	f.Remedies = []report.Remedy{r}
 	return []report.Finding{f}

@@ -174,10 +174,12 @@ func checkBoth(t *testing.T, cases []ruleCase, pool string, codes ...report.Code
 func TestStaticNodePool(t *testing.T) {
 	const fixed = "static-nodepool@a proven"
 	checkBoth(t, []ruleCase{
-		{name: "replicas", world: edited().node("a", "y").edit(static(2)), want: []string{fixed}, text: []string{"NodePool a is static: spec.replicas is 2 with 2 nodes running", "2 running + 0 awaiting replacements - 2 replicas: surplus 0", "to 1 for one node less", `"replicas":1`, "a surplus of 1"}},
+		{name: "replicas", world: edited().node("a", "y").edit(static(2)), want: []string{fixed}, text: []string{"NodePool a is static: spec.replicas is 2 with 2 nodes running", "2 running - 2 replicas: surplus 0; 0 more await replacements", "to 1 for one node less", `"replicas":1`, "a surplus of 1"}},
 		{name: "none", world: edited()},
 		{name: "0 is a number too", world: edited().edit(static(0)), want: []string{fixed}, text: []string{"surplus 1", `"replicas":0`}},
-		{name: "one going, one chosen", world: edited().node("a", "y", deleted(time.Minute)).node("a", "z", chosen).edit(static(3)), want: []string{fixed}, text: []string{"with 1 node running", "1 running + 1 awaiting replacements - 3 replicas: surplus 0"}},
+		{name: "one going, one chosen", world: edited().node("a", "y", deleted(time.Minute)).node("a", "z", chosen).edit(static(3)), want: []string{fixed}, text: []string{"with 1 node running", "1 running - 3 replicas: surplus 0; 1 more await replacements"}},
+		{name: "more than it should have", world: edited().node("a", "y").node("a", "z").edit(static(2)), want: []string{fixed}, text: []string{"removes a node of it; the surplus of 1 goes at once and asks no budget", "a surplus of 2"}},
+		{name: "one awaits its replacement", world: edited().node("a", "y", chosen).edit(static(1)), want: []string{fixed}, text: []string{"surplus 0; 1 more await replacements"}, lacks: []string{"goes at once and asks no budget"}},
 		{name: "another pool's", world: edited().pool("b", static(1)).node("b", "y")},
 		{name: "1.11", world: edited().edit(static(1)), version: "1.11.0", want: []string{fixed}},
 		{name: "1.6 has none", world: edited().edit(static(1)), version: "1.6.4"},

@@ -18,6 +18,9 @@ var verdictCodes = []report.Code{report.ConsolidationRecheckDue, report.Probably
 
 // verdict depends on what the rules found of the node, or of its pool.
 func (n *nodeCase) verdict(found []report.Finding) []report.Finding {
+	if !n.node.Managed() && !n.others() {
+		return []report.Finding{n.shrinkBlockerUnknown(n.unclaimed())}
+	}
 	if !n.node.Managed() || n.node.Node == nil || n.going() || n.held(found) {
 		return nil
 	}
@@ -126,6 +129,24 @@ type doubt struct {
 	sum      string
 	// proven: the text also says that the node cannot be deleted.
 	proven bool
+}
+
+// unclaimed is what is open of a node that looks like Karpenter's, and of which
+// no NodeClaim is known. Karpenter's methods leave out a node without one
+// (Karpenter 1.14, pkg/controllers/state/statenode.go: ValidateNodeDisruptable).
+func (n *nodeCase) unclaimed() []doubt {
+	sign := n.field("metadata.labels["+karpenter.NodePoolLabel+"]", cut(n.node.Node.Labels[karpenter.NodePoolLabel], 100), "a node of Karpenter's")
+	if n.node.Node.Labels[karpenter.NodePoolLabel] == "" {
+		sign = n.field("spec.taints", unregisteredTaint, "a node of Karpenter's that is not registered")
+	}
+	text := "it looks like Karpenter's, and no NodeClaim has its providerID: without one no method of Karpenter looks at it, and whether the provider takes its instance away as an orphan the data do not tell"
+	switch {
+	case n.node.Node.Spec.ProviderID == "":
+		text = "it looks like Karpenter's and has no spec.providerID, by which Karpenter ties it to its NodeClaim: until it has one no method of Karpenter looks at it"
+	case n.claimsErr != nil:
+		text = "it looks like Karpenter's, and its NodeClaim, which says how far it is and since when it is quiet, could not be read"
+	}
+	return []doubt{{text: text, evidence: []report.Evidence{sign, n.field("spec.providerID", valueOr(cut(n.node.Node.Spec.ProviderID, 100), "(absent)"), "what a NodeClaim is tied to its node by")}}}
 }
 
 // doubts are what the data leave open of a node that nothing known keeps.

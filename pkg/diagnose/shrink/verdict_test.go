@@ -82,7 +82,7 @@ func TestVerdict(t *testing.T) {
 		{name: "empty", world: empty(budgets(karpenter.Budget{Nodes: "1"})), want: []string{removable}, text: []string{"it is empty, with no pod to move, and the budgets of NodePool a leave 1 for Empty"}},
 		{name: "empty but for what no room is looked for", world: empty().pod("x", "p", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
-		}), want: []string{removable}, text: []string{"leave unlimited for Empty"}},
+		}), want: []string{removable}, text: []string{"Karpenter counts it as empty, for evicting its 1 pod costs nothing, so that no other place is looked for, and the budgets", "leave unlimited for Empty", "-134217728"}, notText: "no pod to move"},
 		{name: "and for which there is none", world: empty(limited("nodes", "1")).pod("x", "p", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
 		}), want: []string{removable}},
