@@ -39,7 +39,9 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 			what it reserves, and what its next start would refuse.
 
 			Then what keeps it from being removed by Karpenter or the Cluster Autoscaler: every blocker,
-			not the first, until when, and who can lift it.
+			not the first, until when, and who can lift it. On a node of Karpenter the short-lived pod
+			that reads the node's files restarts consolidateAfter, as every pod does; with --access=api
+			none is made.
 
 			With --set the kubelet's next start is asked for with other settings or another version:
 			whether it takes over the checkpoints, and which pods it would not admit again.
@@ -51,6 +53,9 @@ func newCmdExplainNode(o *ExplainNodeOptions) *cobra.Command {
 
 			# A node of a bundle, as YAML
 			kubectl noderes explain node/worker-1 --from ./bundle -o yaml
+
+			# Why a node of Karpenter stays, without a pod on it
+			kubectl noderes explain node worker-1 --access=api
 
 			# What an upgrade of the kubelet would do with its checkpoints and pods
 			kubectl noderes explain node worker-1 --from ./bundle --set kubeletVersion=1.37`),
