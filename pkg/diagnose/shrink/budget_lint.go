@@ -111,10 +111,14 @@ func budgetDefaultReplaced(p *poolCase) []report.Finding {
 	}
 	total := max(1, p.total())
 	var open []string
+	var from time.Time
 	for _, s := range p.states {
 		for _, segment := range p.budgets.Timeline(s.reason, total, p.at, p.at.Add(7*24*time.Hour)) {
 			if segment.Allowed == budget.Unlimited {
 				open = append(open, string(s.reason))
+				if from.IsZero() || segment.From.Before(from) {
+					from = segment.From
+				}
 				break
 			}
 		}
@@ -128,12 +132,13 @@ func budgetDefaultReplaced(p *poolCase) []report.Finding {
 	}
 	f := report.NewFinding(report.BudgetDefaultReplaced, report.Proven, p.subject(), summary,
 		p.field("spec.disruption.budgets", plural(len(p.budgets.Budgets), "budget"), "unlimited for "+join(open)+" at some time of the week"))
-	f.Remedies = []report.Remedy{p.addBudget("10%")}
+	f.Remedies = []report.Remedy{p.addBudget("10%", from)}
 	return []report.Finding{f}
 }
 
-// addBudget is a patch that adds a budget without window and reasons.
-func (p *poolCase) addBudget(nodes string) report.Remedy {
+// addBudget is a patch that adds a budget without window and reasons, evaluated
+// at a moment when it decides.
+func (p *poolCase) addBudget(nodes string, at time.Time) report.Remedy {
 	with := p.pool.Disruption()
 	with.Budgets = append(slices.Clone(with.Budgets), karpenter.Budget{Nodes: nodes})
 	pool := budget.NewPool(with)
@@ -141,9 +146,9 @@ func (p *poolCase) addBudget(nodes string) report.Remedy {
 	if p.nodesKnown() {
 		var values []string
 		for _, s := range p.states {
-			values = append(values, fmt.Sprintf("%s %s", s.reason, amount(pool.Allowed(s.reason, s.usage.Total, p.at).Allowed)))
+			values = append(values, fmt.Sprintf("%s %s", s.reason, amount(pool.Allowed(s.reason, s.usage.Total, at).Allowed)))
 		}
-		effect = fmt.Sprintf("evaluated over %s at %s: %s", plural(p.total(), "node"), utc(p.at), join(values))
+		effect = fmt.Sprintf("evaluated over %s at %s: %s", plural(p.total(), "node"), utc(at), join(values))
 	}
 	patch := fmt.Sprintf(`[{"op":"add","path":"/spec/disruption/budgets/-","value":{"nodes":%q}}]`, nodes)
 	return report.Remedy{Summary: fmt.Sprintf("Add a budget of %q for all times.", nodes), Command: p.patchCommand(patch), Effect: effect}

@@ -41,7 +41,7 @@ func budgetsOpen(p *poolCase) []report.Finding {
 		because = append(because, p.budgetEvidence([]int{i}, "")...)
 	}
 	f := report.NewFinding(report.BudgetsOpen, report.Proven, p.subject(),
-		fmt.Sprintf("NodePool %s may disrupt now, of %s: %s%s.", p.pool.Name, plural(p.total(), "node"), join(now), next), unique(because)...)
+		fmt.Sprintf("The budgets of NodePool %s leave now, of %s: %s%s.", p.pool.Name, plural(p.total(), "node"), join(now), next), unique(because)...)
 	if consumers := p.consumers(); len(consumers) > 0 {
 		f.Arithmetic = fmt.Sprintf("what the budgets allow, less %s consuming", plural(len(consumers), "node"))
 	}

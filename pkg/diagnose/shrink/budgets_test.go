@@ -189,6 +189,8 @@ func TestNodeBudgets(t *testing.T) {
 		{"an empty node, another reason", zeroFor(karpenter.Underutilized).node("a", "x"), ""},
 		{"a DaemonSet does not count", zeroFor(karpenter.Empty).node("a", "x").pod("x", "d", daemon), "for Empty until"},
 		{"a node with pods", zeroFor(karpenter.Underutilized, karpenter.Empty).node("a", "x").pod("x", "p"), "for Underutilized until"},
+		{"a node with pods, of a pool that gives up only empty ones", zeroFor(karpenter.Underutilized).edit(byPolicy(karpenter.WhenEmpty)).node("a", "x").pod("x", "p"), ""},
+		{"the same, when no empty one may go", zeroFor(karpenter.Empty).edit(byPolicy(karpenter.WhenEmpty)).node("a", "x").pod("x", "p"), "for Empty until"},
 		{"a drifted node", zeroFor(karpenter.Drifted).node("a", "x", drifted).pod("x", "p"), "for Drifted until"},
 		{"a node that goes already", zeroFor(karpenter.Empty).node("a", "x", chosen), ""},
 		{"a node of nobody", zeroFor().node("", "x"), ""},

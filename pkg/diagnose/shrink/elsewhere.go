@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption/placement"
+	"github.com/noderes/kubectl-noderes/pkg/report"
 )
 
 // elsewhere is whether the node's pods could run on the nodes that stay, each
@@ -75,6 +76,25 @@ func (n *nodeCase) noRoomTogether(answer *placement.Answer) doubt {
 		d.evidence = append(d.evidence, podField(pod.Pod, "spec.containers[].resources.requests", cut(requestsOf(pod.Pod, t.Resource), 200), "what it requests of "+string(t.Resource)))
 	}
 	return d
+}
+
+// nowhereTogether: each pod may find a place, not all of them do, and no NodePool
+// makes a node for any.
+func (n *nodeCase) nowhereTogether(answer *placement.Answer) report.Finding {
+	t, d := answer.Together, n.noRoomTogether(answer)
+	first := answer.Pods[0]
+	f := report.NewFinding(report.PodsFitNowhere, report.Proven, n.subject(),
+		fmt.Sprintf("The %s of node %s request together %s of %s, only %s is free on the %s that may take any of them, and for none of them a new node can be made (%s: %s): the node can neither be deleted nor replaced.",
+			plural(len(answer.Pods), "pod"), n.node.Name(), thousandths(t.Resource, t.Need), t.Resource, thousandths(t.Resource, t.Free), plural(t.Nodes, "node"), podName(first.Pod), n.noNewNode(first.NewNode)), d.evidence...)
+	first.Reasons = nil
+	because, sum := n.stuckEvidence(first)
+	f.Because = append(f.Because, because...)
+	f.Arithmetic = d.sum
+	if len(because) > 0 {
+		f.Arithmetic += "; " + sum
+	}
+	f.Remedies = n.makeRoom(first)
+	return f
 }
 
 // requestsOf are those of a pod's containers, as they were read.

@@ -163,6 +163,20 @@ func TestNoRoomTogether(t *testing.T) {
 	if want := []string{"shrink-blocker-unknown@n1 proven"}; !slices.Equal(spelled(got), want) {
 		t.Fatalf("got %v, want %v", spelled(got), want)
 	}
+	w.Pools[0].Spec.Limits = corev1.ResourceList{"cpu": resource.MustParse("4")}
+	full := codesOf(w.read(t).Node("n1"), report.ShrinkBlockerUnknown, report.PodsFitNowhere)
+	if want := []string{"pods-fit-nowhere@n1 proven"}; !slices.Equal(spelled(full), want) {
+		t.Errorf("a limit: got %v, want %v", spelled(full), want)
+	}
+	if text := fmt.Sprintf("%+v", full); !containsAll(text, []string{"The 2 pods of node n1 request together 2.5 of cpu, only 2 is free on the 1 node that may take any of them, and for none of them a new node can be made (shop/p: no new node can be made for it by NodePool a (spec.limits.cpu 4 leaves 0 beside its other nodes)): the node can neither",
+		"cpu of NodePool a: limit 4 - 4 capacity of its nodes that stay = 0 < 1", "Raise spec.limits.cpu of NodePool a to 5"}) {
+		t.Error(text)
+	}
+	// One of the pods may get a node of its own.
+	w.Pools[0].Spec.Limits = corev1.ResourceList{"cpu": resource.MustParse("5200m")}
+	if got, want := spelled(codesOf(w.read(t).Node("n1"), report.ShrinkBlockerUnknown, report.PodsFitNowhere)), []string{"shrink-blocker-unknown@n1 proven"}; !slices.Equal(got, want) {
+		t.Errorf("a limit that leaves room for one: got %v, want %v", got, want)
+	}
 	if text := fmt.Sprintf("%+v", got); !containsAll(text, []string{"its 2 pods request together 2.5 of cpu, and only 2 is free on the 1 node that may take any of them", "Value:1500m"}) {
 		t.Error(text)
 	}

@@ -30,6 +30,8 @@ func (n *nodeCase) reasons() []karpenter.Reason {
 	var out []karpenter.Reason
 	switch {
 	case n.pool.pool.IsStatic():
+	case n.pool.onlyEmpty():
+		out = append(out, karpenter.Empty) // with pods once they are gone
 	case n.podsErr != nil:
 		out = append(out, karpenter.Empty, karpenter.Underutilized)
 	case n.empty():

@@ -29,7 +29,10 @@ func podsFitNowhere(n *nodeCase) []report.Finding {
 	}
 	answer := n.elsewhere()
 	nowhere := answer.Nowhere()
-	if len(nowhere) == 0 {
+	switch {
+	case answer.NowhereTogether():
+		return []report.Finding{n.nowhereTogether(answer)}
+	case len(nowhere) == 0:
 		return n.saidNotToSchedule(answer)
 	}
 	first := nowhere[0]

@@ -49,6 +49,10 @@ func (n *nodeCase) probablyRemovable() report.Finding {
 	}
 	because = append(because, n.pool.budgetEvidence(s.allowance.DecidedBy, "decides for "+string(s.reason))...)
 	because = append(because, n.clockEvidence())
+	if sticks, evidence := n.drainSticks(); sticks != "" {
+		summary = strings.TrimSuffix(summary, ".") + sticks + "."
+		because = append(because, evidence...)
+	}
 	text, priced, known := n.savings()
 	if known {
 		because = append(because, priced...)
@@ -57,6 +61,36 @@ func (n *nodeCase) probablyRemovable() report.Finding {
 	f := report.NewFinding(report.ProbablyRemovable, confidence, n.subject(), summary, because...)
 	f.Arithmetic = sum
 	return f
+}
+
+// drainSticks: a version that knows no rule of several budgets on one pod chooses
+// the node, and the eviction API then refuses the pod (Kubernetes 1.37,
+// pkg/registry/core/pod/storage/eviction.go).
+func (n *nodeCase) drainSticks() (text string, because []report.Evidence) {
+	evictions := n.karpenter
+	evictions.Rules.SeveralPDBsBlock = true
+	var pods []string
+	for _, b := range evictions.PodBlockers(n.node, n.at) {
+		if b.Check != disruption.CheckSeveralPDBs {
+			continue
+		}
+		if pods = append(pods, b.Pod.String()); len(pods) > mostNamed {
+			continue
+		}
+		var names []string
+		for _, key := range b.PDBs {
+			names = append(names, key.String())
+		}
+		because = append(because, report.Evidence{Source: "api:pods/" + b.Pod.String(), Field: "metadata.labels", Value: some(names), Means: "PodDisruptionBudgets that select it; this version of Karpenter asks each, the eviction API refuses their number"})
+	}
+	if len(pods) == 0 {
+		return "", nil
+	}
+	ends := "for ever, as there is no terminationGracePeriod"
+	if tgp := n.node.NodeClaim.Spec.TerminationGracePeriod; tgp != nil {
+		ends = "for " + span(tgp.Duration) + " (terminationGracePeriod)"
+	}
+	return fmt.Sprintf("; its drain may then wait %s, for more than one PodDisruptionBudget selects %s, which the eviction API refuses", ends, some(pods)), because
 }
 
 // costNothing counts the pods of an empty node that would have to be moved if

@@ -91,6 +91,9 @@ func TestVerdict(t *testing.T) {
 			p.Annotations = map[string]string{corev1.PodDeletionCost: "-134217728"}
 		}), o: Options{KarpenterVersion: "1.13.0"}, want: []string{cannot}},
 		{name: "empty since Karpenter's word", world: empty().event("Node", "x", unconsolidatable, noCheaper, 10*time.Second), want: []string{removable}},
+		{name: "a pod of two budgets in 1.6, whose drain sticks", world: room().pdb("b", status(4, 3, 4, 1)).pdb("c", status(4, 3, 4, 1)), o: Options{KarpenterVersion: "1.6.4"}, want: []string{removable},
+			text: []string{"its drain may then wait for ever, as there is no terminationGracePeriod, for more than one PodDisruptionBudget selects shop/p, which the eviction API refuses", "shop/b and shop/c"}},
+		{name: "a pod of one", world: room().pdb("b", status(4, 3, 4, 1)), o: Options{KarpenterVersion: "1.6.4"}, want: []string{removable}, notText: "its drain"},
 		{name: "what it saves", world: altered(room(), func(w *world) { w.Nodes[0].Labels[ownPriceLabel] = "0.2" }), want: []string{removable}, text: []string{"it costs $0.2 an hour, $146.00 in 730 hours"}},
 		{name: "the clock has run out and the condition is not there", world: altered(room(), func(w *world) {
 			quietFor(31*time.Second)(nil, &w.Claims[0])

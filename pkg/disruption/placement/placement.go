@@ -84,7 +84,8 @@ type Pod struct {
 	Pod *corev1.Pod
 	// Failed counts the targets by the first check that they fail for certain; those at [Fits] may take the pod.
 	Failed [Checks]int
-	// Stuck: every target fails. Reasons then says how, and NewNode whether a new node can be made for it.
+	// Stuck: every target fails. Reasons then says how, and NewNode whether a new node can be made for it. NewNode says it too of each
+	// pod of an answer with Together.
 	Stuck   bool
 	Reasons []Reason
 	NewNode NewNode
@@ -253,6 +254,7 @@ func (p *Planner) Of(n *disruption.Node) *Answer {
 	if a.Outcome == Unknown && !p.known.NodesUnknown && len(a.Doubts) == 0 {
 		if a.Together = p.together(move, own); a.Together != nil {
 			a.Outcome = CannotDelete
+			p.newNodes(a, n)
 		}
 	}
 	if a.Outcome == Unknown {

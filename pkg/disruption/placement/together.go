@@ -1,6 +1,12 @@
 package placement
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/noderes/kubectl-noderes/pkg/disruption"
+)
 
 // Together is a resource of which pods request more than there is. Amounts are in thousandths of its unit.
 type Together struct {
@@ -8,6 +14,28 @@ type Together struct {
 	// Need is the sum of what the pods request, Free that of what the nodes have free that may take any of them.
 	Need, Free int64
 	Nodes      int
+}
+
+// NowhereTogether: the pods do not all fit on the nodes that stay, and for none of them a new node can be made, both proven.
+func (a *Answer) NowhereTogether() bool {
+	return a.Together != nil && !slices.ContainsFunc(a.Pods, func(pod Pod) bool { return !pod.NewNode.Barred })
+}
+
+// newNodes asks the pools for each of the pods, of which one at least needs a new node.
+func (p *Planner) newNodes(a *Answer, n *disruption.Node) {
+	told := map[*shape]NewNode{}
+	for i := range a.Pods {
+		s := p.shapeOf(a.Pods[i].Pod)
+		answer, ok := told[s]
+		if !ok {
+			if !p.spend(len(p.pools)) {
+				return
+			}
+			answer = p.newNode(s, n)
+			told[s] = answer
+		}
+		a.Pods[i].NewNode = answer
+	}
 }
 
 // together looks for a resource that the nodes which may take any of the pods have too little of for all of them.
