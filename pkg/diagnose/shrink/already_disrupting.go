@@ -5,8 +5,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/noderes/kubectl-noderes/pkg/disruption"
+	"github.com/noderes/kubectl-noderes/pkg/disruption/autoscaler"
 	"github.com/noderes/kubectl-noderes/pkg/disruption/karpenter"
 	"github.com/noderes/kubectl-noderes/pkg/report"
 )
@@ -15,6 +17,9 @@ import (
 // pkg/controllers/disruption/queue.go, pkg/controllers/node/termination). All
 // that time it consumes budget.
 func alreadyDisrupting(n *nodeCase) []report.Finding {
+	if a := n.autoscaled(); a != nil && a.goes() {
+		return []report.Finding{removedByAutoscaler(a)}
+	}
 	if !n.node.Managed() || !n.going() {
 		return nil
 	}
@@ -44,6 +49,20 @@ func alreadyDisrupting(n *nodeCase) []report.Finding {
 	}
 	f := report.NewFinding(report.AlreadyDisrupting, report.Proven, n.subject(), fmt.Sprintf("%s %s; it consumes one from each budget of its pool meanwhile.", n.title(), text), because...)
 	return []report.Finding{f}
+}
+
+// removedByAutoscaler: the Cluster Autoscaler taints a node before it drains it,
+// and takes the taint off if it fails (Cluster Autoscaler 1.36,
+// core/scaledown/actuation).
+func removedByAutoscaler(a *caCase) report.Finding {
+	taint, since, _ := autoscaler.TaintOf(a.node.Node, autoscaler.ToBeDeletedTaint)
+	when := ""
+	if !since.IsZero() {
+		when = " " + a.since(metav1.NewTime(since))
+	}
+	return report.NewFinding(report.AlreadyDisrupting, report.Proven, a.subject(),
+		fmt.Sprintf("%s is being removed by the Cluster Autoscaler%s: it evicts its pods and then has its instance deleted, or takes the taint off if it fails.", a.title(), when),
+		a.field("spec.taints", cut(taint.ToString(), 200), "set when the Cluster Autoscaler begins to remove the node"))
 }
 
 // drainStage says what the deletion waits for.

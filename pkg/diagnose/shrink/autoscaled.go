@@ -35,11 +35,18 @@ type heldPod struct {
 // ofAutoscaler makes a rule about nodes of the Cluster Autoscaler one about nodes.
 func ofAutoscaler(find func(*caCase) []report.Finding) func(*nodeCase) []report.Finding {
 	return func(n *nodeCase) []report.Finding {
-		if a := n.autoscaled(); a != nil {
+		if a := n.autoscaled(); a != nil && !a.goes() {
 			return find(a)
 		}
 		return nil
 	}
+}
+
+// goes: the Cluster Autoscaler is removing the node, so that nothing keeps it
+// from choosing it any more.
+func (a *caCase) goes() bool {
+	_, _, ok := autoscaler.TaintOf(a.node.Node, autoscaler.ToBeDeletedTaint)
+	return ok
 }
 
 // unregisteredTaint is on a node of Karpenter's before it has its labels.

@@ -40,8 +40,12 @@ const repeated = 20*time.Minute + 10*time.Second
 
 // lastVerdict is the last thing that consolidation said of the node, if it can
 // still hold: said after the node became consolidatable, and not so long ago
-// that it would have been said again.
+// that it would have been said again. Of an empty node it says nothing: what was
+// said was of pods that are gone.
 func (n *nodeCase) lastVerdict() (last corev1.Event, ok bool) {
+	if n.podsErr == nil && n.pool != nil && n.empty() {
+		return corev1.Event{}, false
+	}
 	if n.pool == nil || !n.node.Managed() || n.node.Node == nil {
 		return corev1.Event{}, false
 	}

@@ -131,6 +131,10 @@ func (n *nodeCase) contradicted() (confidence report.Confidence, but string, bec
 	if !n.at.Equal(captured) {
 		return confidence, "", because // the state is that of another moment
 	}
+	if e, ok := n.refused(); ok {
+		because = append(because, n.eventEvidence(e, "the objects do not show it, or it is over since"))
+		return report.Possible, fmt.Sprintf("; but at %s Karpenter said of it %q, which the objects do not show", utc(lastSeen(e)), cut(e.Message, 200)), because
+	}
 	ends := n.timer().Ends
 	if c := n.node.NodeClaim.Condition(karpenter.ConditionConsolidatable); (c == nil || c.Status != metav1.ConditionTrue) && n.at.Sub(ends) >= time.Minute {
 		return report.Possible, fmt.Sprintf(", once it marks it Consolidatable, which it has not though the clock ran out at %s", utc(ends)), because
@@ -139,6 +143,27 @@ func (n *nodeCase) contradicted() (confidence report.Confidence, but string, bec
 		return report.Possible, fmt.Sprintf("; but it has left it since %s (for %s) although it looks every 5m, so that something else may hold it", utc(since), span(n.at.Sub(since))), because
 	}
 	return confidence, "", because
+}
+
+// refused is Karpenter's last event that something keeps the node, if nothing
+// that counts has changed since, and it is not so old that it would have been
+// said again.
+func (n *nodeCase) refused() (corev1.Event, bool) {
+	nominated := karpenter.BlockedEvent(karpenter.Nominated, n.version.rules)
+	e, ok := n.said(func(e corev1.Event) bool {
+		return (e.Reason == disruptionBlocked || e.Reason == unconsolidatable) && e.Message != nominated
+	})
+	if !ok || lastSeen(e).Before(later(n.timer().Ends, n.lastChange().at)) {
+		return corev1.Event{}, false
+	}
+	age := freshEvent
+	if e.Reason == unconsolidatable {
+		age = repeated
+	}
+	if n.empty() && e.Reason == unconsolidatable {
+		return corev1.Event{}, false // it spoke of pods that are gone
+	}
+	return e, n.at.Sub(lastSeen(e)) <= age
 }
 
 // open: the budgets have left something for the node's way out ever since.
